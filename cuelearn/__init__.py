@@ -70,7 +70,9 @@ def _fallback_cache(name):
     from tempfile import gettempdir
 
     user_cache = _os.environ.get("XDG_CACHE_HOME") or _os.path.expanduser("~/.cache")
-    user = _os.getuid() if hasattr(_os, "getuid") else "user"
+    user = "user"
+    if hasattr(_os, "getuid"):
+        user = _os.getuid()
     folders = [
         _Path(user_cache) / "cuelearn" / f"numba-{name}",
         _Path(gettempdir()) / f"cuelearn-numba-{user}-{name}",

@@ -42,7 +42,9 @@ class SoundFiles(IndexDataCacheFile):
         except Exception as error:  # pickle raises almost any
             self._discard(path, error)
             return {}
-        return overloads if stamp == self._source_stamp else {}
+        if stamp == self._source_stamp:
+            return overloads
+        return {}
 
     def _load_data(self, name):
         path = Path(self._data_path(name))

@@ -97,8 +97,12 @@ def as_number(value, kind):
         return None
     if kind in ("int", "whole"):
         whole = kind == "whole" and math.isfinite(value) and int(value) == value
-        return int(value) if whole or isinstance(value, numbers.Integral) else None
-    return bool(value) if is_flag else float(value)
+        if whole or isinstance(value, numbers.Integral):
+            return int(value)
+        return None
+    if is_flag:
+        return bool(value)
+    return float(value)
 
 
 def as_entries(value, kind):
@@ -145,7 +149,9 @@ def fits(entries, shape, least):
         return False
     lengths = {}
     for axis, length in zip(shape, entries.shape, strict=True):
-        wanted = lengths.setdefault(axis, length) if isinstance(axis, str) else axis
+        wanted = axis
+        if isinstance(axis, str):
+            wanted = lengths.setdefault(axis, length)
         if length != wanted:
             return False
     return True
@@ -190,7 +196,9 @@ def description(kind, shape, words, low, high, above, finite):
 
 
 def limit(value):
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
 
 
 def shape_text(shape):
@@ -199,7 +207,9 @@ def shape_text(shape):
 
 def listed(texts):
     *first, last = texts
-    return f"{', '.join(first)} or {last}" if first else last
+    if first:
+        return f"{', '.join(first)} or {last}"
+    return last
 
 
 def expect_word(name, value, words):

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from companion.run.claims import claims, judge
-from companion.run.records import read_verdicts
+from companion.run.records import read_parts, read_verdicts
+from companion.run.verdicts import part_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "figures" / "reference"
@@ -36,6 +37,12 @@ def test_every_verdict_is_found_again_from_the_tables(directory, claim):
     assert written["original"].partition(":")[0] == beside.get(claim, "")
     numbers = [np.nan if value is None else value for value in found[2:5]]
     assert_allclose(numbers, written[["number", "low", "high"]].astype(float), rtol=1e-9)
+    parts = read_parts(directory)
+    parts = parts[parts["claim"] == claim].reset_index(drop=True)
+    again = pd.DataFrame(part_rows(found))
+    assert again[["part", "verdict", "measure"]].equals(parts[["part", "verdict", "measure"]])
+    for column in ("number", "low", "high"):
+        assert_allclose(again[column].astype(float), pd.to_numeric(parts[column]), rtol=1e-9)
 
 
 def test_every_claim_has_a_verdict():

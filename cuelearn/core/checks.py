@@ -39,7 +39,8 @@ def as_generator(random_state):
 
 def classes_of_stream(estimator, classes, fitted="classes_"):
     """Classes of an online learner, set in the first call of `partial_fit`, and whether this is the first."""
-    classes = list(classes) if isinstance(classes, (set, frozenset)) else classes
+    if isinstance(classes, (set, frozenset)):
+        classes = list(classes)
     if hasattr(estimator, fitted):
         if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
             raise ValueError("classes must not change between calls of partial_fit")

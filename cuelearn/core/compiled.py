@@ -14,7 +14,9 @@ def inner(function=None, **options):
     """Called by compiled functions only: without a wrapper for Python, where it runs uncompiled; no new
     arrays."""
     decorate = register_jitable(_nrt=False, no_cfunc_wrapper=True, **options)
-    return decorate if function is None else decorate(function)
+    if function is None:
+        return decorate
+    return decorate(function)
 
 
 #: Written into its callers before they are compiled, one level less at which its steps are compiled again.

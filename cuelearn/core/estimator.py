@@ -142,7 +142,9 @@ class Estimator(Changing, BaseEstimator):
         for path, kernel in self._kernels_within().items() if deep else ():
             if "__" in path:
                 params[path] = kernel
-            inside = as_kernel(kernel).get_params() if not callable(kernel) else {}
+            inside = {}
+            if not callable(kernel):
+                inside = as_kernel(kernel).get_params()
             params |= {f"{path}__{name}": value for name, value in inside.items()}
         return params
 
@@ -156,7 +158,9 @@ class Estimator(Changing, BaseEstimator):
                 self._put_kernel(path, value)
                 continue
             owner, _, name = path.rpartition("__")
-            known = as_kernel(within[owner]).get_params() if owner in within else {}
+            known = {}
+            if owner in within:
+                known = as_kernel(within[owner]).get_params()
             if name in known:  # all of a kernel's at once: it is checked as a whole
                 paths = {other: f"{owner}__{other}" for other in known}
                 changes = {other: params[at] for other, at in paths.items() if at in params}
@@ -249,7 +253,9 @@ class Estimator(Changing, BaseEstimator):
             warnings.simplefilter("ignore")
             scores = self._score_ones()
             classes = self.classes_
-        by_target = zip(scores, classes, strict=True) if isinstance(scores, list) else [(scores, classes)]
+        by_target = [(scores, classes)]
+        if isinstance(scores, list):
+            by_target = zip(scores, classes, strict=True)
         for scores, known in by_target:
             fits = scores.size == len(known) or scores.size == 1 and len(known) == 2
             if not (fits and np.all(scores < np.inf)):
@@ -270,7 +276,9 @@ class Estimator(Changing, BaseEstimator):
 
     def _state(self):
         fitted = any(name.endswith("_") for name in vars(self))
-        state = self._fitted_state() if fitted else None
+        state = None
+        if fitted:
+            state = self._fitted_state()
         return {"parameters": self._saved_parameters(), "fitted": state}
 
     @classmethod
@@ -297,7 +305,9 @@ class ScoreClassifier(ClassifierMixin, Estimator):
         return self._classes_of(self._class_scores(X))
 
     def _decision_of(self, scores):
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        if scores.shape[1] == 2:
+            return scores[:, 1] - scores[:, 0]
+        return scores
 
     def _classes_of(self, scores):
         return self.classes_[np.argmax(scores, axis=1)]

@@ -28,7 +28,9 @@ def resolve_p(p, n_kernels):
     """
     p = expect("p", p, above=1, high=2, words=("auto",))
     if p == "auto":
-        q = max(2.0, 2.0 * math.log(n_kernels)) if n_kernels > 0 else 2.0
+        q = 2.0
+        if n_kernels > 0:
+            q = max(2.0, 2.0 * math.log(n_kernels))
         return q / (q - 1.0), q
     return p, conjugate_exponent(p)
 

@@ -33,7 +33,9 @@ class LinearSolution(NamedTuple):
     @property
     def gap(self):
         """Duality gap relative to the objective."""
-        return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
+        if self.primal > 0.0:
+            return (self.primal - self.dual) / self.primal
+        return 0.0
 
 
 def normal_matrix(X, weights):
@@ -86,8 +88,13 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         return LinearSolution(np.zeros(d), float(signs[0]), np.zeros(n), 0.0, 0.0, 0)
     # in units of C: a in [0, c], features times sqrt(C), objective over C
     scale = np.sqrt(C)
-    c = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-    column = 1.0 if free_bias else scale
+    if weights is None:
+        c = np.ones(n)
+    else:
+        c = np.asarray(weights, dtype=np.float64)
+    column = scale
+    if free_bias:
+        column = 1.0
     penalty = np.append(np.ones(d), 0.0 if free_bias else 1.0)
     positive = signs > 0.0
 

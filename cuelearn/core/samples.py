@@ -21,7 +21,9 @@ __all__ = ["given_kernels", "new_samples", "training_samples", "validate_samples
 
 def given_kernels(kernels):
     """The parameter `kernels` as checked triples, or None."""
-    return kernels if kernels is None else check_kernels(kernels)
+    if kernels is None:
+        return kernels
+    return check_kernels(kernels)
 
 
 def validate_samples(estimator, X, *y, used, **options):
@@ -33,7 +35,9 @@ def validate_samples(estimator, X, *y, used, **options):
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError):
-        width = None if options.get("reset", True) else estimator.n_features_in_
+        width = None
+        if not options.get("reset", True):
+            width = estimator.n_features_in_
         usable = _without_unused(X, used, width)
         if usable is None:
             raise

@@ -114,4 +114,6 @@ def loss_weights(sample_weight, class_weight, classes, labels):
         return sample_weight
     known = class_weights(class_weight, classes, labels, sample_weight)
     per_sample = np.array([known[c] for c in classes.tolist()])[labels]
-    return per_sample if sample_weight is None else per_sample * sample_weight
+    if sample_weight is None:
+        return per_sample
+    return per_sample * sample_weight

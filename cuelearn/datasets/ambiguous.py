@@ -153,7 +153,9 @@ def make_ambiguous(
     counts, entries = _vectors(labels, starts, pools, ends, wrong, of_vectors)
     places = np.concatenate([[0], np.cumsum((wrong + 1) * sizes)])
     bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes)]
-    last = f" (the last of {sizes[-1]})" if sizes[-1] != size else ""
+    last = ""
+    if sizes[-1] != size:
+        last = f" (the last of {sizes[-1]})"
     chances = f"P_c = {p_correlated:g}, P_a = {p_ambiguous:g}"
     return AmbiguousData(
         X[order],

@@ -109,7 +109,10 @@ class CueData(NamedTuple):
         >>> make_three_class().triples("linear", cues=["cue 1", "cue 4"])
         [('cue 1', 'linear', slice(0, 3, None)), ('cue 4', 'linear', slice(9, 12, None))]
         """
-        wanted = list(self.cues) if cues is None else list(cues)
+        if cues is None:
+            wanted = list(self.cues)
+        else:
+            wanted = list(cues)
         unknown = [cue for cue in wanted if cue not in self.cues]
         if unknown:
             raise ValueError(f"cues must be among {list(self.cues)}, got {unknown}.")
@@ -160,7 +163,9 @@ class ImageData(NamedTuple):
     test: np.ndarray | None = None
 
     def __repr__(self):
-        masks = "" if self.masks is None else ", masks"
+        masks = ", masks"
+        if self.masks is None:
+            masks = ""
         size = f"{len(self.y)} images of {len(self.target_names)} classes"
         return f"<{self.provenance.name}, {self.provenance.tier}: {size}{masks}>"
 

@@ -257,7 +257,9 @@ class CaptionedData(NamedTuple):
 
     def __repr__(self):
         what = f"{self.bag_sizes.size} items, faces {self.faces.shape} {self.faces.dtype}"
-        poses = "" if self.poses is None else ", poses"
+        poses = ", poses"
+        if self.poses is None:
+            poses = ""
         return f"<{self.provenance.name}, composed: {what}, {self.labels.size} names{poses}>"
 
 
@@ -359,8 +361,13 @@ def make_captioned(
     if protocol not in ("I", "II") or (poses and protocol != "I"):
         raise ValueError(f"protocol must be 'I' or 'II', and 'I' with poses, got {protocol!r}")
     world = simulator("captions")
-    full = world.POSES_SIZE if poses else world.FULL_SIZE
-    n = full if n_items is None else expect("n_items", n_items, kind="whole", low=20)
+    if poses:
+        full = world.POSES_SIZE
+    else:
+        full = world.FULL_SIZE
+    n = full
+    if n_items is not None:
+        n = expect("n_items", n_items, kind="whole", low=20)
     most = world.N_IDENTITIES
     n_names = (
         (60 if poses else most)
@@ -369,7 +376,9 @@ def make_captioned(
     )
     if test_share is None:
         usual = {"I": 0.2, "II": 1 - world.TRAIN_PROTOCOL_2 / world.FULL_SIZE}[protocol]
-        test_share = world.POSES_TEST / world.POSES_SIZE if poses else usual
+        test_share = usual
+        if poses:
+            test_share = world.POSES_TEST / world.POSES_SIZE
     exponent = expect("exponent", exponent, low=0)
     p_correlated = expect("p_correlated", p_correlated, low=0, high=1)
     test_share = expect("test_share", test_share, low=0, high={"I": 0.9, "II": 0.8}[protocol])
@@ -394,7 +403,9 @@ def make_captioned(
     if poses:
         bodies, pose_cues = _described(_looks(*drawn, body=True), POSE_CUES)
         words = {v.label: list(dict.fromkeys([v.base, v.third, v.gerund, v.past])) for v in world.VERBS}
-    what = "name-verb pairs" if poses else f"names, with the ambiguity of protocol {protocol}"
+    what = "name-verb pairs"
+    if not poses:
+        what = f"names, with the ambiguity of protocol {protocol}"
     named = {str(made.labels[k]): made.forms(k) for k in np.unique(mentions["name"]).tolist()}
     return CaptionedData(
         captions=made.captions,

@@ -61,7 +61,9 @@ class Picture:
 
     @cached_property
     def mask(self):
-        return None if self._mask is None else check_mask(self._mask, self.image.shape[:2])
+        if self._mask is None:
+            return None
+        return check_mask(self._mask, self.image.shape[:2])
 
     @cached_property
     def grey(self):
@@ -115,8 +117,13 @@ def check_image(image):
     shape = getattr(image, "shape", None)
     dtype = getattr(image, "dtype", None)
     if shape is None or len(shape) != 3 or shape[2] != 3 or dtype != np.uint8 or 0 in shape:
-        given = type(image).__name__ if shape is None else f"shape {tuple(shape)} of {dtype}"
-        hint = " read_image(path) opens a file." if isinstance(image, str | os.PathLike) else ""
+        if shape is None:
+            given = type(image).__name__
+        else:
+            given = f"shape {tuple(shape)} of {dtype}"
+        hint = ""
+        if isinstance(image, str | os.PathLike):
+            hint = " read_image(path) opens a file."
         raise ValueError(f"image must be an array of shape (height, width, 3) of uint8, got {given}.{hint}")
 
 
@@ -282,7 +289,10 @@ def phog(level, signed, picture):
     sector = direction_sectors(x, y, sectors)
     contrast = np.hypot(x, y)
     edge = sector < sectors
-    kept = sectors if signed else PHOG_SECTORS  # unsigned: opposite directions count as one
+    # unsigned: opposite directions count as one
+    kept = PHOG_SECTORS
+    if signed:
+        kept = sectors
     rows, columns = np.nonzero(edge)
     place = cell_of(rows, columns, x.shape, (n, n)) * kept + sector[edge] % kept
     total = np.bincount(place, contrast[edge], minlength=n * n * kept)
@@ -336,7 +346,10 @@ def gist(picture):
     from scipy.fft import fft2, ifft2
 
     factor = GIST_SIDE / min(picture.image.shape[:2])
-    grey = grey_levels(scaled(picture.image, factor)) if factor < 1 else picture.grey
+    if factor < 1:
+        grey = grey_levels(scaled(picture.image, factor))
+    else:
+        grey = picture.grey
     bank, margin = _gabor_bank(grey.shape)
     spectrum = fft2(np.pad(grey, margin, mode="symmetric"))
     inner = tuple(slice(margin, margin + side) for side in grey.shape)

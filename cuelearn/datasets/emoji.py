@@ -122,7 +122,10 @@ class EmojiData:
         n_views = expect("n_views", n_views, kind="whole", low=1)
         every = np.arange(len(self.thing))
         try:
-            rows = every if rows is None else every[np.asarray(rows)]
+            if rows is None:
+                rows = every
+            else:
+                rows = every[np.asarray(rows)]
         except IndexError as error:
             raise ValueError(f"rows must be rows of {len(every)} pictures or a mask: {error}.") from None
         thing = self.thing[rows]
@@ -168,7 +171,9 @@ class EmojiData:
         for place, row in enumerate(rows):
             own = EMOJI_STYLES.index(self.style[row]), int(self.thing[row])
             colours[place * n_views] = plain[own]
-            rng = np.random.default_rng([seed, *own]) if n_views > 1 else None
+            rng = None
+            if n_views > 1:
+                rng = np.random.default_rng([seed, *own])
             for at in range(place * n_views + 1, (place + 1) * n_views):
                 colours[at] = rng.integers(0, 256, 3)
                 pictures[at] = mildly_changed(pictures[at], rng)

@@ -129,7 +129,9 @@ def _partial_arrays(content):
     """Features, candidate labels and true labels, by row; the rows of folds; whether the arrays are valid."""
     arrays = scipy.io.loadmat(io.BytesIO(content))
     turned = "partial_target" in arrays
-    keys = ("data", "partial_target", "target") if turned else ("features", "p_labels", "logitlabels")
+    keys = ("features", "p_labels", "logitlabels")
+    if turned:
+        keys = ("data", "partial_target", "target")
     dense = [arrays[key].toarray() if sparse.issparse(arrays[key]) else arrays[key] for key in keys]
     X, possible, truth = (np.asarray(array) for array in dense)
     if turned:

@@ -214,7 +214,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         from threadpoolctl import threadpool_limits
 
         self._validate_params()
-        rows = np.arange(len(images)) if rows is None else rows
+        if rows is None:
+            rows = np.arange(len(images))
         if len(rows) == 0:
             raise ValueError("images must hold at least one image, got none.")
         rng = np.random.default_rng(self.random_state)
@@ -260,7 +261,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     def drawn(self, rows, rng=None):
         """The training rows that `fit` reads."""
-        rng = np.random.default_rng(self.random_state) if rng is None else rng
+        if rng is None:
+            rng = np.random.default_rng(self.random_state)
         return rows[np.sort(rng.permutation(len(rows))[:MAX_IMAGES])]
 
     def _descriptors(self, image):
@@ -277,7 +279,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 def count_words(vocabulary, described, known=None):
     """Histograms of words, float32 (n, width), of `LocalDescriptors`; `known` caches nearest words."""
     if described[0].cell is not None:
-        known = {} if known is None else known
+        if known is None:
+            known = {}
         return np.array([_count_in_cells(vocabulary, one, known) for one in described])
     counts = vocabulary.transform([one.descriptors for one in described])
     if described[0].central is None:

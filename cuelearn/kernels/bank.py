@@ -171,13 +171,18 @@ class KernelBank:
         if K.ndim == 2:
             K = K[None]
         if dtype is None:
-            dtype = K.dtype if K.dtype in (np.float32, np.float64) else np.float32
+            if K.dtype in (np.float32, np.float64):
+                dtype = K.dtype
+            else:
+                dtype = np.float32
         self = cls.__new__(cls)
         self._start(dtype, memory)
         if K.dtype != self.dtype or not K.transpose(1, 0, 2).flags.c_contiguous:
             with np.errstate(over="ignore"):  # inf is refused below
                 K = np.ascontiguousarray(K, dtype=self.dtype)
-        self._rounding = HALF_ROUNDING if half else ROUNDING
+        self._rounding = ROUNDING
+        if half:
+            self._rounding = HALF_ROUNDING
         F, self.n_samples = K.shape[:2]
         if names is None:
             names = [f"k{f}" for f in range(F)]
@@ -220,11 +225,16 @@ class KernelBank:
             return {}
         chosen = sample_of(self.n_samples, len(doubtful))
         results = {}
-        near = None if self.resident else self.select(doubtful).restrict(chosen, resident=True).stack
+        near = None
+        if not self.resident:
+            near = self.select(doubtful).restrict(chosen, resident=True).stack
 
         def look(task):
             place, f = task
-            part = part_of(self.stack[f], chosen) if near is None else near[place]
+            if near is None:
+                part = part_of(self.stack[f], chosen)
+            else:
+                part = near[place]
             results[f] = indefinite(part, self._ratio(f), self._rounding)
 
         tiles.run(look, list(enumerate(doubtful)), len(doubtful) * self.n_samples**2)
@@ -246,7 +256,9 @@ class KernelBank:
         return list(zip(self.names, self.kernels_, self._fitted.columns, strict=True))
 
     def __repr__(self):
-        kind = "resident" if self.resident else "on demand"
+        kind = "on demand"
+        if self.resident:
+            kind = "resident"
         return (
             f"KernelBank(n_kernels={self.n_kernels}, n_samples={self.n_samples}, "
             f"dtype={self.dtype.name}, {kind})"
@@ -292,7 +304,9 @@ class KernelBank:
         # kept distances suffice
         with_factors = ("product", "function")
         bare = all(r in self._store.shared and fitted.roots[r].kind not in with_factors for r in groups)
-        left = None if bare else fitted.train.take(index, ROW_PAD)
+        left = None
+        if not bare:
+            left = fitted.train.take(index, ROW_PAD)
         fill(fitted, groups, left, fitted.train, out, self._store, index)
         out[:, np.arange(len(index)), index] = self.diagonal[:, index]
         return out
@@ -313,7 +327,8 @@ class KernelBank:
             The kernels, and the training samples (columns of the blocks); all by default.
         """
         kernels = _as_index(slice(None) if kernels is None else kernels, self.n_kernels, "kernels")
-        support = None if support is None else _as_index(support, self.n_samples, "support")
+        if support is not None:
+            support = _as_index(support, self.n_samples, "support")
         if self._fitted is None:
             shape = (self.n_kernels, "rows", self.n_samples)
             new = expect("X_new", X_new, kind="real", shape=shape, finite=False, least=0)
@@ -342,7 +357,10 @@ class KernelBank:
         new = self._clone()
         new.n_samples = len(index)
         new.diagonal = self.diagonal[:, index].copy()
-        new._indefinite = None if self._indefinite else self._indefinite  # part of a kernel is one
+        # part of a kernel is one
+        new._indefinite = None
+        if not self._indefinite:
+            new._indefinite = self._indefinite
         if self._fitted is not None:
             new._fitted = self._fitted.restrict(index)
         if resident is False:
@@ -438,11 +456,16 @@ class CrossBank:
 
     def select(self, kernels, support):
         """A CrossBank of these kernels and training samples, by their positions in this one."""
-        support = np.asarray(support) if self._support is None else self._support[np.asarray(support)]
+        if self._support is None:
+            support = np.asarray(support)
+        else:
+            support = self._support[np.asarray(support)]
         return CrossBank(self._bank, self._new, self._kernels[np.asarray(kernels)], support)
 
     def _block_bytes(self, memory):
-        return min(DEFAULT_BLOCK_BYTES, self._bank.memory) if memory is None else memory
+        if memory is None:
+            return min(DEFAULT_BLOCK_BYTES, self._bank.memory)
+        return memory
 
     def block_rows(self, memory=None):
         """Number of rows, 1 to `n_rows`, that fit into `memory` bytes (default as in `blocks`)."""
@@ -469,7 +492,9 @@ class CrossBank:
         """
         memory = self._block_bytes(memory)
         given = not isinstance(self._new, Side) and self._support is None and self._new.dtype == self.dtype
-        run = as_range(self._kernels) if given else None
+        run = None
+        if given:
+            run = as_range(self._kernels)
         # the caller holds one block while the next is computed
         step = self.block_rows(memory if reuse or run is not None else memory / 2)
         buffer = None
@@ -509,5 +534,7 @@ def _checked(block):
 
 
 def _rows_that_fit(memory, row, n_rows):
-    fit = n_rows if math.isinf(memory) else int(memory // max(row, 1))
+    fit = n_rows
+    if not math.isinf(memory):
+        fit = int(memory // max(row, 1))
     return max(1, min(fit, n_rows))

@@ -143,12 +143,17 @@ def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
     if within:
         shifted = part / unit
         shifted.ravel()[:: len(part) + 1] += tolerance
-        factorise = spotrf if part.dtype == np.float32 else dpotrf  # ten times faster than eigenvalues
+        # ten times faster than eigenvalues
+        factorise = dpotrf
+        if part.dtype == np.float32:
+            factorise = spotrf
         if factorise(shifted.T, clean=False, overwrite_a=True)[1] == 0:
             return None
     values = eigvalsh(part.astype(np.float64) / unit, check_finite=False) * unit
     result = Indefinite(float(values[0]), float(values[-1]), len(part), float(ratio))
-    return result if not within or result.smallest < -tolerance * abs(result.largest) else None
+    if not within or result.smallest < -tolerance * abs(result.largest):
+        return result
+    return None
 
 
 def indefinite_rows(rows, left, right):
@@ -158,7 +163,9 @@ def indefinite_rows(rows, left, right):
     least = max(SMALL_DIAGONAL * max(left.max(), right.max()), np.finfo(float).tiny)
     bounds = np.sqrt(np.outer(np.maximum(left, least), np.maximum(right, least)))
     ratio = float((np.abs(rows) / bounds).max())
-    return Indefinite(0.0, 0.0, 0, ratio) if ratio > 1.0 + HALF_ROUNDING else None
+    if ratio > 1.0 + HALF_ROUNDING:
+        return Indefinite(0.0, 0.0, 0, ratio)
+    return None
 
 
 def indefinite_matrix(matrix, tolerance=ROUNDING):
@@ -174,7 +181,9 @@ def warn_indefinite(doubts):
     if not doubts:
         return False
     names = [f"kernel {name!r}: {how}" for name, how in list(doubts.items())[:MOST_NAMED]]
-    others = f"; and {len(doubts) - MOST_NAMED} more" if len(doubts) > MOST_NAMED else ""
+    others = ""
+    if len(doubts) > MOST_NAMED:
+        others = f"; and {len(doubts) - MOST_NAMED} more"
     warn_user(
         f"not positive semidefinite: {'; '.join(names)}{others}. The solution may be useless, and no duality "
         "gap is certified (NaN). Use another kernel, or clip or shift negative eigenvalues of the matrix by "

@@ -56,7 +56,9 @@ class FittedKernels:
         if n_samples == 0:
             raise ValueError("X must have at least one row, got none.")
         named = feature_names is not None and all(isinstance(name, str) for name in feature_names)
-        self.feature_names = feature_names if named else None
+        self.feature_names = None
+        if named:
+            self.feature_names = feature_names
         self.normalize = normalize
         self.dtype = dtype
         cues, wanted, cue_of = self._distinct_cues(triples, X, feature_places(feature_names))
@@ -92,7 +94,9 @@ class FittedKernels:
                     f"kernel {name!r} takes at most {MOST_DENSE:,} sparse columns, got {len(index):,} for "
                     f"{kernel!r}: use Linear, Poly, RBF or Euclidean distances, or X.toarray()."
                 )
-            function = kernel if isinstance(kernel, Function) else None
+            function = None
+            if isinstance(kernel, Function):
+                function = kernel
             key = *index.tolist(), function
             if key not in numbers:
                 numbers[key] = len(cues)
@@ -124,10 +128,17 @@ class FittedKernels:
         return mean_squares
 
     def _root_of(self, quantity, c, wanted):
-        kind = "matrix" if quantity.endswith("matrix") else quantity
+        kind = quantity
+        if quantity.endswith("matrix"):
+            kind = "matrix"
         if kind in ("euclidean", "sqeuclidean"):
-            kind = "product" if self.cues[c].shared else "sqeuclidean"
-        near = tiles.NEAR_EUCLIDEAN if "euclidean" in wanted else tiles.NEAR
+            kind = "sqeuclidean"
+            if self.cues[c].shared:
+                kind = "product"
+        if "euclidean" in wanted:
+            near = tiles.NEAR_EUCLIDEAN
+        else:
+            near = tiles.NEAR
         root = Root(c, kind, near, self.cues[c].function)
         if root not in self.roots:
             self.roots.append(root)
@@ -162,8 +173,13 @@ class FittedKernels:
     def _unit(self, r, metric):
         """One unit of a root's scaled distance, in units of X."""
         cue = self.cues[self.roots[r].cue]
-        scale = cue.centred_scale if self.roots[r].source == "centred" else cue.scale
-        return scale**2 if metric == "sqeuclidean" else scale
+        if self.roots[r].source == "centred":
+            scale = cue.centred_scale
+        else:
+            scale = cue.scale
+        if metric == "sqeuclidean":
+            return scale**2
+        return scale
 
     def _form(self, kernel, r):
         quantity = kernel.quantity
@@ -308,7 +324,9 @@ class Cue(NamedTuple):
     def columns_of(self, X, index):
         """The cue's columns of X, see `extract_columns`."""
         values = extract_columns(X, index, self.name)
-        return values.toarray() if self.dense and issparse(values) else values
+        if self.dense and issparse(values):
+            return values.toarray()
+        return values
 
     def scaled(self, raw):
         """{source: (scaled rows, squared norms)} in float64; overwrites `raw`."""
@@ -326,7 +344,8 @@ class Cue(NamedTuple):
         if self.sparse:
             rows = csr_array(raw) / self.scale
             return dict.fromkeys(self.sources, Rows(rows, rows.power(2).sum(axis=1)))
-        raw = raw.toarray() if issparse(raw) else raw
+        if issparse(raw):
+            raw = raw.toarray()
         if self.nonnegative:
             check_nonnegative(raw, self.name)
         if self.take is not None:
@@ -366,7 +385,9 @@ def _fit_cue(cue, raw, wanted, dtype):
     if wanted & {"product", "chi2"}:
         cue = cue._replace(sources=(*cue.sources, "plain"), scale=_power_of_two(raw))
     scaled = cue.scaled(raw)
-    mean_square = float(scaled["centred"][1].mean()) * cue.centred_scale**2 if euclidean else 0.0
+    mean_square = 0.0
+    if euclidean:
+        mean_square = float(scaled["centred"][1].mean()) * cue.centred_scale**2
     if euclidean and "product" in wanted:
         plain_square = float(scaled["plain"][1].mean()) * cue.scale**2
         cue = cue._replace(shared=plain_square <= SHARED_PRODUCT_LIMIT * mean_square)
@@ -390,7 +411,9 @@ def _fit_sparse_cue(cue, raw, wanted):
     if shared or wanted == {"product"}:
         sources = ("plain",)
     else:
-        sources = ("centred", "plain") if product else ("centred",)
+        sources = ("centred",)
+        if product:
+            sources = ("centred", "plain")
     cue = cue._replace(sources=sources, shared=shared, centred_scale=cue.scale)
     return cue, dict.fromkeys(sources, Rows(rows, norm)), mean_square * cue.scale**2
 
@@ -418,4 +441,6 @@ def _training_matrix(raw, name, distance, dtype):
 def _power_of_two(values):
     """Power of two at or above the largest magnitude; 1 for zeros."""
     largest = largest_entry(values)
-    return math.ldexp(1.0, min(max(math.frexp(largest)[1], -500), 500)) if largest else 1.0
+    if largest:
+        return math.ldexp(1.0, min(max(math.frexp(largest)[1], -500), 500))
+    return 1.0

@@ -62,7 +62,9 @@ def compared_problem(matrix, what, lowest, tolerance):
         return (
             f"{what} must be symmetric, got entries that differ from their mirror image by {asymmetry:.3g}."
         )
-    return f"{what} must have a non-negative diagonal, got {lowest:.3g}." if lowest < 0 else None
+    if lowest < 0:
+        return f"{what} must have a non-negative diagonal, got {lowest:.3g}."
+    return None
 
 
 def checked_stack(K, names):

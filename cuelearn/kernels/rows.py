@@ -102,7 +102,9 @@ def row_blocks(bank, samples, step):
         rows = samples[start : start + step]
         if not bank.resident:
             bank.rows_into(rows, block[:, : rows.size])
-        places = rows if bank.resident else np.arange(rows.size)
+        places = rows
+        if not bank.resident:
+            places = np.arange(rows.size)
         yield rows, flat, places * row_stride, kernel_stride
 
 
@@ -110,7 +112,10 @@ def combine(block, kernel_weights, dtype=None):
     combined = None
     for part, weight in zip(block, kernel_weights, strict=True):
         scaled = np.dtype(dtype or part.dtype).type(weight) * part
-        combined = scaled if combined is None else np.add(combined, scaled, out=combined)
+        if combined is None:
+            combined = scaled
+        else:
+            combined = np.add(combined, scaled, out=combined)
     return combined
 
 
@@ -170,11 +175,15 @@ def quadratic_forms(bank, coefs, support=None):
     out = np.zeros((bank.n_kernels, n_vectors))
     # gather the columns of few support samples, read whole rows for many
     picked = support.size <= next(share for least, share in MOST_GATHERED if n_vectors >= least) * n
-    columns = support if picked else np.arange(n)
+    columns = support
+    if not picked:
+        columns = np.arange(n)
     cast = np.ascontiguousarray(coefs[columns])
     unsigned = columns.astype(np.uint64)
     on_demand = max(1, min(BLOCK_ROWS, bank.block_rows() // 2, support.size))
-    step = QUADRATIC_ROWS if bank.resident else on_demand
+    step = on_demand
+    if bank.resident:
+        step = QUADRATIC_ROWS
     block = np.empty((step, 1 if n_vectors == 1 else columns.size))
     for rows, flat, starts, kernel_stride in row_blocks(bank, support, step):
         part = block[: rows.size]
@@ -201,7 +210,9 @@ def add_products(flat, starts, kernel_stride, factors, out):
 
 
 def support_rows(bank, coef, resident_rows=BLOCK_ROWS):
-    step = resident_rows if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
+    step = resident_rows
+    if not bank.resident:
+        step = max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
     return row_blocks(bank, np.flatnonzero(coef.any(axis=1)), step)
 
 
@@ -233,7 +244,9 @@ def combined_kernel(bank, kernel_weights, factor, out=None):
     if out is None:
         announce_matrix(bank)
         out = np.empty((n, n))
-    step = n if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))
+    step = n
+    if not bank.resident:
+        step = max(1, min(BLOCK_ROWS, bank.block_rows()))
     for rows, *places in row_blocks(bank, np.arange(n), step):
         combine_block(*places, factor * kernel_weights, active, out[rows[0] : rows[-1] + 1])
     return out

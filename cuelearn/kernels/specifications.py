@@ -231,7 +231,9 @@ class ExpDistance(Kernel):
 
     @property
     def quantity(self):
-        return "distance matrix" if self.metric == "precomputed" else self.metric
+        if self.metric == "precomputed":
+            return "distance matrix"
+        return self.metric
 
 
 @dataclass(frozen=True)
@@ -338,7 +340,9 @@ def as_kernel(kernel):
     """
     if isinstance(kernel, str):
         kernel = KERNELS[expect_word("a kernel's name", kernel, KERNELS)]
-    return kernel if isinstance(kernel, Kernel) else Function(kernel)
+    if isinstance(kernel, Kernel):
+        return kernel
+    return Function(kernel)
 
 
 def check_kernels(kernels):
@@ -346,11 +350,14 @@ def check_kernels(kernels):
 
     A kernel or its name without columns is that of all columns, as is a kernel in place of the list.
     """
-    kernels = [kernels] if isinstance(kernels, Kernel) else kernels
+    if isinstance(kernels, Kernel):
+        kernels = [kernels]
     checked = []
     for number, triple in enumerate(expect_list("kernels", kernels, "(name, kernel, columns) triples")):
         if isinstance(triple, (str, Kernel)):
-            name = triple if isinstance(triple, str) else type(triple).__name__.lower()
+            name = triple
+            if not isinstance(triple, str):
+                name = type(triple).__name__.lower()
             known = {name for name, _, _ in checked}
             triple = f"{name} {number}" if name in known else name, triple, slice(None)
         if not isinstance(triple, Sequence) or len(triple) != 3 or not isinstance(triple[0], str):
@@ -394,7 +401,9 @@ def as_samples(X):
         if any(len(shape) != 2 for shape in shapes) or len({shape[0] for shape in shapes}) > 1:
             raise ValueError(f"X as a list of blocks must hold matrices of the same samples, got {shapes}")
         return csr_array(hstack(X))
-    names = None if hasattr(X, "iloc") else getattr(X, "columns", None)
+    names = None
+    if not hasattr(X, "iloc"):
+        names = getattr(X, "columns", None)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return X
     import pandas as pd  # slow to import
@@ -446,8 +455,10 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         start = columns.start
         stop = columns.stop
         if isinstance(start, str) or isinstance(stop, str):  # by label, the stop included
-            start = None if start is None else place_of(name, start, places, kind)
-            stop = None if stop is None else place_of(name, stop, places, kind) + 1
+            if start is not None:
+                start = place_of(name, start, places, kind)
+            if stop is not None:
+                stop = place_of(name, stop, places, kind) + 1
         for end in (start, stop):
             if end is not None:
                 expect(where, end, kind="int", low=-n_features, high=n_features)
@@ -488,7 +499,9 @@ def extract_columns(X, index, name, kind="cue"):
         if len(index) > 1 and not issparse(X):
             for i in index:  # find the column
                 extract_columns(X, np.array([i]), name, kind)
-        category = TypeError if isinstance(error, TypeError) else ValueError
+        category = ValueError
+        if isinstance(error, TypeError):
+            category = TypeError
         raise category(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
     entries = values
     if issparse(values):
@@ -554,7 +567,9 @@ def uneven_spread(values):
 
 def warn_of_spread(names):
     """Issue a `FeatureScaleWarning` for cues; "kernel" is the name for a learner without cues."""
-    owner = "the kernel" if names == ["kernel"] else f"cue {', '.join(map(repr, names))}"
+    owner = "the kernel"
+    if names != ["kernel"]:
+        owner = f"cue {', '.join(map(repr, names))}"
     warn_user(
         f"the columns of {owner} differ in spread by a factor of {LARGEST_SPREAD} "
         "or more, so distances depend on few of them; unless they are counts, scale them: "
@@ -593,7 +608,9 @@ def check_entries(values, name):
 
 def check_size(X, dtype):
     """X; ValueError if squares of its entries overflow `dtype`."""
-    limit = LARGEST_SINGLE if np.dtype(dtype) == np.float32 else LARGEST
+    limit = LARGEST
+    if np.dtype(dtype) == np.float32:
+        limit = LARGEST_SINGLE
     largest = largest_entry(X)
     if largest > limit:
         raise ValueError(
@@ -606,7 +623,8 @@ def check_size(X, dtype):
 def scale_problem(what, diagonal, least=None):
     """The problem with the scale of a kernel with this diagonal, or None; zeros are allowed."""
     largest = float(diagonal.max(initial=0.0))
-    least = SMALLEST_KERNEL if least is None else least
+    if least is None:
+        least = SMALLEST_KERNEL
     if largest == 0.0 or least <= largest <= LARGEST_KERNEL:
         return None
     return (

@@ -54,7 +54,9 @@ class KernelStack:
     ndim = 2
 
     def __init__(self, kernels, *, names=None):
-        bank = kernels if isinstance(kernels, KernelBank) else KernelBank.from_stack(kernels, names=names)
+        bank = kernels
+        if not isinstance(kernels, KernelBank):
+            bank = KernelBank.from_stack(kernels, names=names)
         self._bank = bank
         self._rows = np.arange(bank.n_samples)
         self._columns = self._rows
@@ -107,7 +109,9 @@ class KernelStack:
             )
         self._bank.indefinite  # noqa: B018 - tested once, not in every fold
         everything = np.array_equal(self._rows, np.arange(self._bank.n_samples))
-        return self._bank if everything else self._bank.restrict(self._rows)
+        if everything:
+            return self._bank
+        return self._bank.restrict(self._rows)
 
     def cross(self):
         """The `CrossBank` of the rows with the columns, for prediction."""
@@ -123,7 +127,9 @@ def training_bank(X, memory=2e9):
     (n_kernels, n, n), or (n, n) for one kernel."""
     if isinstance(X, KernelBank):
         return X
-    return X.bank() if isinstance(X, KernelStack) else KernelBank.from_stack(X, memory=memory)
+    if isinstance(X, KernelStack):
+        return X.bank()
+    return KernelBank.from_stack(X, memory=memory)
 
 
 def new_kernels(X, n_kernels, n_train):
@@ -215,14 +221,21 @@ def nearest_psd(K, method="clip", *, new=None):
     rows = None
     if new is not None:
         rows = expect("new", new, kind="real", shape=(*K.shape[:-2], "m", K.shape[-1]), least=0)
-    dtype = K.dtype if K.dtype.kind == "f" else np.float64
+    if K.dtype.kind == "f":
+        dtype = K.dtype
+    else:
+        dtype = np.float64
     stack = K.reshape(-1, *K.shape[-2:])
     repaired = np.empty(stack.shape, dtype)
-    projected = None if rows is None else rows.reshape(-1, *rows.shape[-2:]).astype(dtype)
+    projected = None
+    if rows is not None:
+        projected = rows.reshape(-1, *rows.shape[-2:]).astype(dtype)
     for j, matrix in enumerate(stack):
         asymmetry = np.abs(matrix - matrix.T).max()
         if asymmetry > SYMMETRY_TOLERANCE * np.abs(matrix).max():
-            what = "K" if K.ndim == 2 else f"kernel {j} of K"
+            what = "K"
+            if K.ndim != 2:
+                what = f"kernel {j} of K"
             raise ValueError(f"{what} must be symmetric, got entries that differ by {asymmetry:.3g}")
         matrix = 0.5 * (matrix.astype(np.float64) + matrix.T)
         values, vectors = eigh(matrix)
@@ -234,4 +247,6 @@ def nearest_psd(K, method="clip", *, new=None):
         if rows is not None:
             projected[j] = projected[j] @ kept @ kept.T
     repaired = repaired.reshape(K.shape)
-    return repaired if rows is None else (repaired, projected.reshape(rows.shape))
+    if rows is None:
+        return repaired
+    return (repaired, projected.reshape(rows.shape))

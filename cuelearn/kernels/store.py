@@ -114,7 +114,9 @@ def fill(fitted, groups, left, right, out, store=None, rows=None):
         out[...] = dense
         return
     pair = Pair(left, right)
-    shared = {} if store is None else store.shared
+    shared = {}
+    if store is not None:
+        shared = store.shared
 
     def compute(task):
         r, tile = task

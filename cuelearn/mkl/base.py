@@ -139,7 +139,9 @@ class KernelModel(Estimator):
             (show or self._show_training)(run)
             return self.callback(self, step)
 
-        return None if self.callback is None else call
+        if self.callback is None:
+            return None
+        return call
 
     def _show_training(self, training):
         self._show(training.problem, *training.stream.point()[:2])
@@ -162,7 +164,8 @@ class KernelModel(Estimator):
 
     def _new_samples(self, X):
         n_kernels = self.kernel_weights_.shape[-1]
-        X = X.cross() if isinstance(X, KernelStack) and self._is_precomputed() else X
+        if isinstance(X, KernelStack) and self._is_precomputed():
+            X = X.cross()
         if isinstance(X, CrossBank):
             return checked_cross(X, n_kernels, self.n_seen_)
         if self._is_precomputed():
@@ -179,7 +182,8 @@ class KernelModel(Estimator):
         if active.size == 0 or self.support_.size == 0:
             return n_rows, active, ()
         if given:
-            X = X if X.dtype.kind == "f" else X.astype(np.float64)
+            if X.dtype.kind != "f":
+                X = X.astype(np.float64)
             return n_rows, active, [(slice(None), (X[j][:, self.support_] for j in active))]
         if isinstance(X, CrossBank):
             return n_rows, active, X.select(active, self.support_).blocks(reuse=True)
@@ -209,10 +213,14 @@ class KernelModel(Estimator):
         n_rows, n_kernels = weights.shape
         norms_sq = np.full(weights.shape, np.nan)
         names = [f"k{j}" for j in range(n_kernels)]
-        names = names if bank is None else bank.names
+        if bank is not None:
+            names = bank.names
         if bank is not None and self.dual_coef_.ndim == 2:
             forms = quadratic_forms(bank, self.dual_coef_, self.bank_support_)
-            norms_sq = forms.T if n_rows > 1 else forms.sum(axis=1)[None]
+            if n_rows > 1:
+                norms_sq = forms.T
+            else:
+                norms_sq = forms.sum(axis=1)[None]
         return kernel_summary(
             names,
             weights,
@@ -232,7 +240,8 @@ class KernelModel(Estimator):
         shape = (1, self.n_features_in_)
         if not self._is_precomputed() and n_kernels != self.bank_.n_kernels:
             raise ValueError(f"{n_kernels} weights for {self.bank_.n_kernels} kernels")
-        shape = (n_kernels, *shape) if self._is_precomputed() else shape
+        if self._is_precomputed():
+            shape = (n_kernels, *shape)
         return getattr(self, self._answer)(np.ones(shape), *self._given_ones())
 
     def _given_ones(self):
@@ -269,7 +278,9 @@ class KernelModel(Estimator):
         state = super()._fitted_state()
         bank = state.pop("bank_", None)
         if bank is not None and not self._is_precomputed():
-            support = self.bank_support_ if self.support_.size else [0]
+            support = [0]
+            if self.support_.size:
+                support = self.bank_support_
             state["bank_"] = bank.restrict(support, resident=False)
             state["bank_support_"] = np.arange(len(self.dual_coef_))
         return state
@@ -302,7 +313,8 @@ class KernelClassifier(ScoreClassifier, KernelModel):
         absent = getattr(self, "untrained_classes_", ())
         if len(absent) == 0:
             return scores
-        value = scores.min(axis=1, keepdims=True) - 1.0 if value is None else value
+        if value is None:
+            value = scores.min(axis=1, keepdims=True) - 1.0
         return np.insert(scores, absent - np.arange(absent.size), value, axis=1)
 
     def _decision_of(self, scores):
@@ -391,7 +403,9 @@ class OfLogisticLoss:
             raise AttributeError(
                 f"{name}.{self.__name__} needs {name}(loss='logistic'), got loss={model.loss!r}"
             )
-        return self.method if model is None else self.method.__get__(model)
+        if model is None:
+            return self.method
+        return self.method.__get__(model)
 
 
 @parameters

@@ -30,7 +30,9 @@ def axes_of(ax):
     require("plots", "matplotlib")
     import matplotlib.pyplot as plt
 
-    return plt.subplots(layout="constrained")[1] if ax is None else ax
+    if ax is None:
+        return plt.subplots(layout="constrained")[1]
+    return ax
 
 
 class KernelWeightsDisplay:

@@ -174,7 +174,9 @@ class TransferClassifier(KernelClassifier):
         computed = not (isinstance(X, CrossBank) or self._is_precomputed())
         scores = self._scores_on(check_samples(X)[0] if computed else X, scores, len(total))
         total = total + scores @ self.transfer_weights_.T
-        return total + self.intercept_ if hasattr(self, "intercept_") else total
+        if hasattr(self, "intercept_"):
+            return total + self.intercept_
+        return total
 
     def decision_function(self, X, scores=None):
         """Class scores, equation 6.1.

@@ -139,7 +139,10 @@ class PriorFeatures(TransferClassifier):
         losses = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         for k, target in enumerate(targets):
             signs = np.where(target, 1.0, -1.0)
-            weights = np.ones(labels.size) if losses is None else losses[k]
+            if losses is None:
+                weights = np.ones(labels.size)
+            else:
+                weights = losses[k]
             kept = np.flatnonzero(weights)
             machines.append(linear_svm(S[kept], signs[kept], self.C, weights=weights[kept], tol=1e-8))
             coefs.append(np.zeros(labels.size))

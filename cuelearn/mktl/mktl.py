@@ -230,7 +230,9 @@ class MKTL(TransferClassifier):
 
     def _loss(self):
         """Two classes share their score groups."""
-        return "hinge" if self.classes_.size == 2 else "multiclass"
+        if self.classes_.size == 2:
+            return "hinge"
+        return "multiclass"
 
     def _problem(self, bank, labels, scores, sample_weight, p):
         options = {"p": p, "C": self.C, "loss": self._loss()}
@@ -254,7 +256,9 @@ class MKTL(TransferClassifier):
             raise ValueError("p must hold at least one exponent to choose from, got an empty sequence")
         if any(isinstance(p, str) for p in given):
             raise ValueError(f"p must be one word or a sequence of numbers in (1, 2], got {self.p!r}")
-        weight = np.ones(labels.size) if sample_weight is None else sample_weight
+        weight = sample_weight
+        if sample_weight is None:
+            weight = np.ones(labels.size)
         with_weight = np.flatnonzero(weight)
         accuracy = dict.fromkeys(tried, 0.0)
         for fold in stratified_folds(labels[with_weight], FOLDS, rng):

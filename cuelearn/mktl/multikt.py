@@ -103,7 +103,9 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     def support(pulled):
         """Maximum of b . pulled - delta |b|^2 / 2 over the ball."""
         pull = float(np.linalg.norm(pulled))
-        return pull**2 / (2.0 * delta) if pull <= delta * R else R * pull - 0.5 * delta * R**2
+        if pull <= delta * R:
+            return pull**2 / (2.0 * delta)
+        return R * pull - 0.5 * delta * R**2
 
     def mean_product(beta, a, v, xi):
         """Mean complementarity: a v, (omega - a) xi, and the ball's; 0 at the optimum."""
@@ -246,7 +248,9 @@ def solve_multikt(
     labels = np.asarray(labels)
     per_problem = isinstance(weights, str)
     n = labels.size
-    classes = [1] if n_classes == 2 else range(n_classes)
+    classes = [1]
+    if n_classes != 2:
+        classes = range(n_classes)
     coefs = []
     biases = []
     balls = []
@@ -256,7 +260,9 @@ def solve_multikt(
         signs = np.where(labels[:, None] == np.array(classes), 1.0, -1.0)
         for k in range(len(classes)):
             if machine is None or per_problem:
-                zeta = np.ones(n) if weights is None else weights
+                zeta = weights
+                if weights is None:
+                    zeta = np.ones(n)
                 if per_problem:
                     zeta = balance_weights(signs[:, k], sample_weight)
                 zeta = zeta * (1.0 if sample_weight is None else sample_weight)
@@ -390,8 +396,13 @@ class MultiKT(TransferClassifier):
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
         kernel = combined_kernel(bank, weights, 1.0)
         options = {"C": self.C, "max_radius": self.max_radius, "tol": self.tol}
-        kept = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
-        within = kernel if kept.size == labels.size else kernel[np.ix_(kept, kept)]
+        if sample_weight is None:
+            kept = np.arange(labels.size)
+        else:
+            kept = np.flatnonzero(sample_weight)
+        within = kernel
+        if kept.size != labels.size:
+            within = kernel[np.ix_(kept, kept)]
         options["weights"] = zeta[kept] if isinstance(zeta, np.ndarray) else zeta
         options["sample_weight"] = None if sample_weight is None else sample_weight[kept]
         solution = solve_multikt(within, labels[kept], self.classes_.size, S[kept], **options)

@@ -145,7 +145,8 @@ def scores_of(name, prior, index, X):
     frame = hasattr(X, "iloc")
     if isinstance(prior, str):
         values = extract_columns(X, index, name, kind="prior")
-        values = values.toarray() if issparse(values) else values
+        if issparse(values):
+            values = values.toarray()
         if len(index) == 1:
             return values, [name]
         labels = [str(X.columns[i]) for i in index] if frame else [str(i) for i in index]
@@ -153,7 +154,10 @@ def scores_of(name, prior, index, X):
     part = X.iloc[:, index] if frame else X[:, index]
     if frame and not hasattr(prior, "feature_names_in_"):
         part = part.to_numpy()
-    scores = prior.decision_function if hasattr(prior, "decision_function") else prior.predict_proba
+    if hasattr(prior, "decision_function"):
+        scores = prior.decision_function
+    else:
+        scores = prior.predict_proba
     try:
         values = scores(part)
     except NotFittedError:
@@ -173,7 +177,9 @@ def checked_scores(name, prior, values, n_samples):
     classes = getattr(prior, "classes_", None)
     if isinstance(classes, list) and any(isinstance(part, (list, tuple, np.ndarray)) for part in classes):
         classes = None  # multi-output
-    n_classes = None if classes is None else len(classes)
+    n_classes = None
+    if classes is not None:
+        n_classes = len(classes)
     shapes = [(n_samples,), (n_samples, "k")]
     values = expect(f"scores of prior {name!r}", values, shape=shapes, least=0)
     if values.ndim == 1:
@@ -195,7 +201,9 @@ def given_scores(scores, n_samples, n_columns=None):
     values = np.zeros((n_samples, 0))
     names = []
     if scores is not None:
-        frame = scores.to_frame() if hasattr(scores, "to_frame") else scores
+        frame = scores
+        if hasattr(scores, "to_frame"):
+            frame = scores.to_frame()
         values = expect("scores", frame, shape=[(n_samples,), (n_samples, "k")], least=0)
         if values.ndim == 1:
             values = values[:, None]

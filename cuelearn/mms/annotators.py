@@ -465,7 +465,9 @@ def candidates_from_links(
     check_candidates(candidates)
     threshold = expect("threshold", threshold, low=0, high=1)
     most = expect("most", most, kind="whole", low=1)
-    sizes = candidates.bag_sizes if bag_sizes is None else bag_sizes
+    sizes = bag_sizes
+    if bag_sizes is None:
+        sizes = candidates.bag_sizes
     starts = starts_of_bags(sizes, candidates.n_instances)
     ends = np.searchsorted(candidates.bag_starts, starts)
     if not np.array_equal(candidates.bag_starts[ends], starts):

@@ -17,10 +17,14 @@ class BagClassifier(Estimator):
 
     def _one(self, values):
         """The list, or its entry for a single attribute."""
-        return values[0] if self.n_attributes_ == 1 else values
+        if self.n_attributes_ == 1:
+            return values[0]
+        return values
 
     def _list(self, value):
-        return [value] if self.n_attributes_ == 1 else value
+        if self.n_attributes_ == 1:
+            return [value]
+        return value
 
     def _possible(self, scores):
         """Scores for the choice of labels without candidates."""
@@ -120,6 +124,7 @@ class BagClassifier(Estimator):
         ends = zip(y.bag_starts[:-1], y.bag_starts[1:], strict=True)
         losses = [y.loss(i, numbers[start:end]) for i, (start, end) in enumerate(ends)]
         weights = check_bag_weights(sample_weight, y)
-        weights = np.ones(y.n_bags, dtype=int) if weights is None else weights
+        if weights is None:
+            weights = np.ones(y.n_bags, dtype=int)
         slots = numbers.shape[1] * np.diff(y.bag_starts)
         return float(1.0 - weights @ losses / (weights @ slots))

@@ -100,7 +100,9 @@ def words_in(matchings, i):
 
 def words_of(matchings, i):
     """A bag's words; None, a type of its own, if all sets are listed."""
-    return None if matchings is None else words_in(matchings, i)
+    if matchings is None:
+        return None
+    return words_in(matchings, i)
 
 
 @overload(words_of, jit_options={"_nrt": False})
@@ -251,7 +253,9 @@ def without_repeats(bag, prior):
 
 
 def labels_in(bag):
-    return bag.words if isinstance(bag, Matching) else bag
+    if isinstance(bag, Matching):
+        return bag.words
+    return bag
 
 
 class CandidateSet:
@@ -321,7 +325,9 @@ class CandidateSet:
     def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None):
         bags = []
         for i, given in enumerate(expect_list("candidates", candidates, "candidate sets, one per bag")):
-            read = matching_bag if isinstance(given, Matching) else listed_bag
+            read = listed_bag
+            if isinstance(given, Matching):
+                read = matching_bag
             bags.append(read(f"candidates[{i}]", given))
         P = labels_in(bags[0]).shape[-1]
         for i, bag in enumerate(bags):
@@ -362,7 +368,10 @@ class CandidateSet:
         """Check labels; set `null` and missing `n_labels` and `classes`."""
         P = self.n_attributes
         sizes = self.n_labels
-        last = np.full(P, LARGEST_LABEL) if sizes is None else np.array(sizes) - 1
+        if sizes is None:
+            last = np.full(P, LARGEST_LABEL)
+        else:
+            last = np.array(sizes) - 1
         largest = np.zeros(P, dtype=int)
         for i, bag in enumerate(bags):
             labels = labels_in(bag).reshape(-1, P)
@@ -440,7 +449,9 @@ class CandidateSet:
 
     def __getitem__(self, rows):
         """The `CandidateSet` of whole bags, given by their rows of X."""
-        index = rows[0] if isinstance(rows, tuple) else rows
+        index = rows
+        if isinstance(rows, tuple):
+            index = rows[0]
         index = np.arange(self.n_instances)[index]
         bags = self.bag_of[np.atleast_1d(index)]
         bags = bags[index == self.bag_starts[bags]]
@@ -475,7 +486,9 @@ class CandidateSet:
     def priors(self, i):
         """Priors of bag i's candidates over their largest, shape (n_candidates,), or None."""
         prior = self._priors[self.check_bag(i)]
-        return None if prior is None else prior / prior.max()
+        if prior is None:
+            return None
+        return prior / prior.max()
 
     def iterate(self, i, start=0, stop=None):
         """Yield candidates `start` to ``stop - 1`` of bag i, each of shape (n_instances, n_attributes)."""
@@ -563,7 +576,9 @@ class CandidateSet:
                     "list its candidates"
                 )
             bags.append(bag._replace(words=labels))
-        null = None if self.null is None else self.null[p]
+        null = None
+        if self.null is not None:
+            null = self.null[p]
         return CandidateSet(bags, classes=[self.classes[p]], null=null, priors=self._priors)
 
     def draw(self, random_state=None):

@@ -96,7 +96,9 @@ def apart(face, body):
     """A face's offset from the axis of a body over its width; `NO_PAIR` if not its own."""
     x0, y0, x1, y1 = body
     off = abs(centre(face, 0) - centre(body, 0)) / (x1 - x0)
-    return off if off <= NEAR_CENTRE and y0 <= centre(face, 1) <= y1 else NO_PAIR
+    if off <= NEAR_CENTRE and y0 <= centre(face, 1) <= y1:
+        return off
+    return NO_PAIR
 
 
 def find_instances(kinds, boxes, attributes):
@@ -175,7 +177,9 @@ def checked_mentions(caption, vocabulary):
         if not known or mention.verb and mention.verb not in vocabulary.verb_label:
             raise ValueError(f"caption[{number}] must have words of the vocabulary, got {mention}")
         match = re.fullmatch(PLACE, mention.place)
-        place = place_of(match) if match else None
+        place = None
+        if match:
+            place = place_of(match)
         if mention.place and place is None:
             raise ValueError(
                 f"caption[{number}] must have a place such as '2nd from left', got {mention.place!r}"
@@ -259,7 +263,9 @@ def mask_of(n, fixed, free, n_words):
 
 
 def checked_attributes(attributes):
-    known = tuple(attributes) if isinstance(attributes, (tuple, list)) else ()
+    known = ()
+    if isinstance(attributes, (tuple, list)):
+        known = tuple(attributes)
     if known not in (("name",), ("verb",), ("name", "verb"), ("verb", "name")):
         raise ValueError(f"attributes must be ('name',), ('verb',) or ('name', 'verb'), got {attributes!r}")
     return known
@@ -333,13 +339,17 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
     if "verb" in attributes and len(vocabulary.verbs) == 1:
         raise ValueError("vocabulary must hold verbs for the attribute 'verb', got none")
     instances, boxes, note = find_instances(*checked_regions(regions), attributes)
-    notes = [note] if note else []
+    notes = []
+    if note:
+        notes = [note]
     words, word_of = find_words(mentioned, vocabulary, attributes)
     n = len(instances)
     if not words:
         null_alone = np.zeros((1, n, len(attributes)), dtype=np.int32)
         return ItemCandidates(null_alone, [], instances, {}, "; ".join([*notes, "no known word"]))
-    placed = placed_names(mentioned, boxes, notes) if "D" in constraints else {}
+    placed = {}
+    if "D" in constraints:
+        placed = placed_names(mentioned, boxes, notes)
     taken = choices(word_of, {name: at for name, (at, _) in placed.items()})
     labelings = list_labelings(n, *taken)
     if labelings is not None and len(labelings) == 0:
@@ -371,7 +381,9 @@ def find_words(mentioned, vocabulary, attributes):
     label_of = {}
     for mention in mentioned:
         name = vocabulary.name_label[mention.name]
-        verb = vocabulary.verb_label.get(mention.verb, 0) if "verb" in attributes else 0
+        verb = 0
+        if "verb" in attributes:
+            verb = vocabulary.verb_label.get(mention.verb, 0)
         label_of[mention.name] = {"name": name, "verb": label_of.get(mention.name, {}).get("verb") or verb}
     words = {}
     word_of = {}

@@ -72,7 +72,9 @@ def inflections(verb):
         stem = verb[:-1]
         return [f"{verb}ing", f"{stem}ies", f"{stem}ied"]
     stem = re.sub(r"(?<!e)e$", "", verb)
-    stems = [stem, stem + stem[-1]] if re.search(r"[aeiou][bdglmnprt]$", verb) else [stem]
+    stems = [stem]
+    if re.search(r"[aeiou][bdglmnprt]$", verb):
+        stems = [stem, stem + stem[-1]]
     third = verb + ("es" if re.search(r"([sxzo]|ch|sh)$", verb) else "s")
     return [third, *(s + ending for s in stems for ending in ("ing", "d" if s.endswith("e") else "ed"))]
 
@@ -150,7 +152,10 @@ class Vocabulary:
         kept = []
         for what, chosen, labels in (("names", names, self.names), ("verbs", verbs, self.verbs)):
             known = labels[1:].tolist()
-            chosen = known if chosen is None else expect_list(what, chosen, "labels", least=0)
+            if chosen is None:
+                chosen = known
+            else:
+                chosen = expect_list(what, chosen, "labels", least=0)
             unknown = set(chosen) - {NULL, *known}
             if unknown:
                 raise ValueError(f"{what} must be labels of the vocabulary, got {min(map(str, unknown))!r}")
@@ -185,7 +190,9 @@ def place_of(match):
     if rank == 1:
         return side
     ending = {2: "nd", 3: "rd"}.get(rank, "th")
-    return f"{rank}{ending} from {side}" if rank and side != "middle" else None
+    if rank and side != "middle":
+        return f"{rank}{ending} from {side}"
+    return None
 
 
 def place_after(caption, end):

@@ -53,7 +53,8 @@ class CLSVM(Rival):
     def _train(self, X, candidates, weights):
         rows, basis = reduced(X)
         masks = [candidates.mask(p) for p in range(candidates.n_attributes)]
-        weights = None if weights is None else weights[candidates.bag_of]
+        if weights is not None:
+            weights = weights[candidates.bag_of]
         solved = []
         for mask in masks:
 

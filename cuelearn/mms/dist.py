@@ -49,7 +49,9 @@ class Distances:
             spread = 0.0
             if distance.size:
                 spread = float(distance.mean() if scale == "mean" else 0.5 * distance.std())
-            scale = spread if spread > 0.0 else 1.0
+            scale = 1.0
+            if spread > 0.0:
+                scale = spread
         return replace(made, scale=scale)
 
     def prepared(self, X):
@@ -118,7 +120,9 @@ class Exemplars:
         self.level = distances.null_levels(distances.X, leave_out=True)
         self.rows = [np.flatnonzero(column & (k != null)) for k, column in enumerate(mask.T)]
         fits = 8 * sum(rows.size**2 for rows in self.rows) <= memory
-        self.blocks = [self._block(rows) for rows in self.rows] if fits else None
+        self.blocks = None
+        if fits:
+            self.blocks = [self._block(rows) for rows in self.rows]
         self.weights, self.values = {}, {}  # of labels with exemplars
 
     def _block(self, rows):
@@ -185,7 +189,9 @@ def calibrate(scores, responsibilities, prior, null):
         slope = np.array([np.sum(excess * scores), np.sum(excess @ is_null)])
         return -np.sum(responsibilities * log_p) / len(scores), slope / len(scores)
 
-    offset = (-MOST_OFFSET, MOST_OFFSET) if is_null.any() and not is_null.all() else (0.0, 0.0)
+    offset = (0.0, 0.0)
+    if is_null.any() and not is_null.all():
+        offset = (-MOST_OFFSET, MOST_OFFSET)
     bounds = [(0.0, MOST_SLOPE), offset]
     return minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds).x
 

@@ -63,7 +63,9 @@ def is_one_choice(columns):
 
 
 def evenly_spaced(n, most):
-    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(int)
+    if n <= most:
+        return np.arange(n)
+    return np.linspace(0, n - 1, most).astype(int)
 
 
 @parameters
@@ -161,7 +163,9 @@ class EMNaming(BagClassifier):
 
     def _check_weights(self, sample_weight, candidates):
         weights = check_bag_weights(sample_weight, candidates)
-        return np.ones(candidates.n_bags) if weights is None else weights
+        if weights is None:
+            return np.ones(candidates.n_bags)
+        return weights
 
     def _parts(self, X, candidates=None):
         X = check_array(X, dtype=FLOATS, input_name="X")

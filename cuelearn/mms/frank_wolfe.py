@@ -302,7 +302,8 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
     lam = problem.lam
     N = candidates.n_bags
     P = candidates.n_attributes
-    dual = Dual.empty(N, candidates.n_instances * P) if dual is None else dual
+    if dual is None:
+        dual = Dual.empty(N, candidates.n_instances * P)
     bag_of_slot = np.repeat(candidates.bag_of, P)
     coef = problem.weights[candidates.bag_of, None] * dual.coefficients(candidates, problem.target)
     space.place(coef / (lam * N))
@@ -311,7 +312,9 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
         dual = dual.with_room(bag_of_slot)
         gaps = 0.0
         for rows, block in problem.blocks():
-            slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
+            slots = rows
+            if P != 1:
+                slots = (rows[:, None] * P + np.arange(P)).ravel()
             own = dual._replace(labels=np.ascontiguousarray(dual.labels[:, slots]))  # one type for numba
             gap, updates = visit(problem, block, own)
             problem.refuse_unfinished(gap)

@@ -160,7 +160,9 @@ def projection(part, number, weights):
         return mean, None
     if not share:
         expect("n_components_pca", number, kind="whole", low=1, high=min(part.shape))
-    solver = "covariance_eigh" if part.shape[0] > part.shape[1] else "full"
+    solver = "full"
+    if part.shape[0] > part.shape[1]:
+        solver = "covariance_eigh"
     pca = PCA(n_components=float(number) if share else int(number), svd_solver=solver)
     if np.all(weights == weights[0]):
         return mean, pca.fit(part).components_.T

@@ -410,7 +410,9 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     if value == -np.inf:
         raise ValueError(f"every labeling of bag {i} is a candidate; none outside can be found")
     labeling = labels.reshape(-1, candidates.n_attributes).astype(np.int64) - packed.column[:-1]
-    return (labeling, float(value), float(bound)) if return_bound else (labeling, float(value))
+    if return_bound:
+        return (labeling, float(value), float(bound))
+    return (labeling, float(value))
 
 
 def best_labelings(scores, candidates):

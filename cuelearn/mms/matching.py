@@ -110,7 +110,9 @@ class Scratch(NamedTuple):
     @classmethod
     def of(cls, packed):
         sizes = np.diff(packed.row)
-        n_words = 0 if packed.matchings is None else packed.matchings.n_words
+        n_words = 0
+        if packed.matchings is not None:
+            n_words = packed.matchings.n_words
         options = np.maximum(packed.count, n_words + 1)
         room = np.maximum((sizes * packed.n_attributes + 1) * (options + 1), (sizes + 1) << n_words).max()
         return cls(np.empty((9, room), np.int32), np.empty((17, room)))

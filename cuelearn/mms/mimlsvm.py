@@ -57,14 +57,19 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
             raise ValueError(f"{name} must ascend from 0 to the number of instances, {len(part)}")
     mean = np.mean(Y, axis=0, dtype=np.float64)
     right = np.ascontiguousarray(Y - mean, dtype=np.float32)
-    left = right if same else np.ascontiguousarray(X - mean, dtype=np.float32)
+    left = right
+    if not same:
+        left = np.ascontiguousarray(X - mean, dtype=np.float32)
     right_norms, left_norms = (np.einsum("ij,ij->i", side, side) for side in (right, left))
     out = np.empty((starts.size - 1, Y_starts.size - 1), dtype=np.float32)
     room = max(1, BLOCK // (4 * len(right)))  # rows of a block
     blocks = list(batches(starts, room))
 
     def one(begin, end):
-        first = begin if same else 0  # the distances are symmetric
+        # the distances are symmetric
+        first = 0
+        if same:
+            first = begin
         low = starts[begin]
         high = starts[end]
         offset = Y_starts[first]

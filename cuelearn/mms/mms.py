@@ -343,7 +343,10 @@ class MMS(BagClassifier):
             X = as_samples(X)
             options = {"reset": False, "skip_check_array": hasattr(X, "iloc"), "dtype": FLOATS}
             validate_samples(self, X, used=lambda: sum((b.triples for b in self.banks_), []), **options)
-        given = self._stacks(X) if self._precomputed() else self.banks_
+        if self._precomputed():
+            given = self._stacks(X)
+        else:
+            given = self.banks_
         coefs = self._list(self.dual_coef_)
         weights = self._list(self.kernel_weights_)
         scores = []
@@ -398,7 +401,9 @@ class MMS(BagClassifier):
     def _fitted_state(self):
         state = super()._fitted_state()
         if hasattr(self, "banks_"):
-            support = self.bank_support_ if self.support_.size else [0]
+            support = [0]
+            if self.support_.size:
+                support = self.bank_support_
             state["banks_"] = [bank.restrict(support, resident=False) for bank in self.banks_]
             state["bank_support_"] = np.arange(len(self.support_))
         return state

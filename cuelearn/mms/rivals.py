@@ -52,7 +52,8 @@ def side_weights(class_weight, signs, weights):
     positive = signs > 0.0
     if class_weight is None or positive.all() or not positive.any():
         return weights
-    weights = np.ones(signs.size) if weights is None else weights
+    if weights is None:
+        weights = np.ones(signs.size)
     half = 0.5 * weights.sum()
     return weights * np.where(positive, half / weights[positive].sum(), half / weights[~positive].sum())
 
@@ -69,7 +70,9 @@ def reduced(X):
 
 def expanded(coef, basis):
     """Feature weights from those of `reduced` coordinates."""
-    return coef if basis is None else np.stack([basis @ row for row in coef])
+    if basis is None:
+        return coef
+    return np.stack([basis @ row for row in coef])
 
 
 @parameters
@@ -161,7 +164,9 @@ class BagRival(Rival):
                 "candidates.attribute(p) selects one"
             )
         self.classes_ = candidates.classes[0]
-        self.null_ = None if candidates.null is None else candidates.null[0]
+        self.null_ = None
+        if candidates.null is not None:
+            self.null_ = candidates.null[0]
         labels = candidates.bag_mask(0)
         self.trained_ = labels.any(axis=0)
         if self.null_ is not None:

@@ -56,7 +56,8 @@ class ConvexProblem:
         self.space = space
         self.candidates = candidates
         self.lam = lam
-        weights = np.ones(candidates.n_bags) if weights is None else weights
+        if weights is None:
+            weights = np.ones(candidates.n_bags)
         self.weights = weights * (candidates.n_bags / weights.sum())
         self.rng = rng
         self.visits = []
@@ -115,7 +116,9 @@ class ConvexProblem:
         ends = np.cumsum(sets.bag_sizes[order])
         begin = 0
         while begin < sets.n_bags:
-            done = ends[begin - 1] if begin else 0
+            done = 0
+            if begin:
+                done = ends[begin - 1]
             end = max(begin + 1, int(np.searchsorted(ends, done + self.rows_of_block, side="right")))
             bags = order[begin:end]
             rows = sets.rows(bags)
@@ -150,7 +153,9 @@ def solver_of(problem, solver, n_epochs, tol, bar):
             problem.refuse_unfinished(np.inf)
         return bound, *problem.value(), n_epochs, state.n_updates, state.n_projections
 
-    return subgradient_steps if solver == "pegasos" else dual_steps
+    if solver == "pegasos":
+        return subgradient_steps
+    return dual_steps
 
 
 def concave_convex(problem, solve, start, run, n_rounds, tol, sound):
@@ -165,15 +170,24 @@ def concave_convex(problem, solve, start, run, n_rounds, tol, sound):
         changed = problem.draw_target() if start and number == 1 else problem.fresh_target(near)
         if number > 1 and changed == 0:
             return kept, True
-        best = np.inf if kept is None else kept.objective
+        if kept is None:
+            best = np.inf
+        else:
+            best = kept.objective
         bound, relaxed, objective, n_epochs, n_updates, n_projections = solve(best)
         if sound and objective > best and bound >= (1.0 - tol) * best:
             return kept, True  # this round cannot beat the kept hyperplanes
-        gap = np.nan if problem.n_unproven else relaxed - bound  # without proof `relaxed` is no upper bound
+        # without proof `relaxed` is no upper bound
+        if problem.n_unproven:
+            gap = np.nan
+        else:
+            gap = relaxed - bound
         row = {"start": start, "n_epochs": n_epochs, "objective": objective, "relaxed": relaxed}
         row |= {"dual_bound": bound, "dual_gap": gap, "n_changed": changed, "n_updates": n_updates}
         row |= {"n_projections": n_projections, "n_unproven": problem.n_unproven}
-        near = min(max(0.0, relaxed - bound), tol * abs(objective)) if sound else 0.0
+        near = 0.0
+        if sound:
+            near = min(max(0.0, relaxed - bound), tol * abs(objective))
         settled = kept is not None and 0.0 <= best - objective <= tol / SETTLED * abs(best)
         if objective <= best:
             kept = Kept(objective, problem.space.weights.copy(), len(run.rows))
@@ -244,11 +258,16 @@ def solve_mms(
     >>> result.converged, np.argmax(X @ space.weights.T, axis=1)
     (True, array([0, 1, 0, 1]))
     """
-    few = "pegasos" if space.indefinite else solver  # without a gap to end a round
+    # without a gap to end a round
+    few = solver
+    if space.indefinite:
+        few = "pegasos"
     n_rounds = n_rounds or N_ROUNDS[few]
     if n_epochs is None:
         most = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
-        n_epochs = PEGASOS_EPOCHS if few == "pegasos" else most
+        n_epochs = most
+        if few == "pegasos":
+            n_epochs = PEGASOS_EPOCHS
     if inference == "auto":
         slots = candidates.bag_sizes * candidates.n_attributes
         small = slots.max() <= EXACT_SLOTS and np.max(slots * candidates.packed.count) <= EXACT_SIZE
@@ -273,7 +292,9 @@ def solve_mms(
         history[["dual_bound", "dual_gap"]] = np.nan
         converged = False
     visits = np.concatenate([np.zeros(0, dtype=np.uint8), *problem.visits]).reshape(-1, candidates.n_bags)
-    unfinished = int(history["n_unproven"][row]) if inference == "exact" else 0
+    unfinished = 0
+    if inference == "exact":
+        unfinished = int(history["n_unproven"][row])
     return MMSResult(objective, history, row, converged, run.stopped, at_zero, visits, unfinished)
 
 
@@ -321,7 +342,10 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
     X = check_array(X, dtype=np.float64)
     check_candidates(candidates, len(X))
     bag_weights = check_bag_weights(sample_weight, candidates)
-    total = candidates.n_bags if bag_weights is None else bag_weights.sum()
+    if bag_weights is None:
+        total = candidates.n_bags
+    else:
+        total = bag_weights.sum()
     parts = [model.coef_, model.intercept_]
     coefs, intercepts = parts if isinstance(model.coef_, list) else ([part] for part in parts)
     weights = [

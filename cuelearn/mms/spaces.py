@@ -92,7 +92,9 @@ class LinearSpace(Space):
     def products(self, rows):
         x = self.at(rows)
         products = (x @ x.T).astype(np.float64, copy=False)
-        return products[None] if len(self.columns) == 1 else np.stack([products] * len(self.columns))
+        if len(self.columns) == 1:
+            return products[None]
+        return np.stack([products] * len(self.columns))
 
     def move(self, rows, delta, scale=1.0):
         """``w <- scale w + sum_m delta[m] x_m`` over some instances."""
@@ -157,7 +159,9 @@ class KernelSpace(Space):
         kernels = {id(bank): MeanKernel(bank, memory) for bank in banks}
         self.kernels = [kernels[id(bank)] for bank in banks]
         for p, bank in enumerate(banks):
-            of_attribute = f" of attribute {p}" if len(kernels) > 1 else ""
+            of_attribute = ""
+            if len(kernels) > 1:
+                of_attribute = f" of attribute {p}"
             self.indefinite = self.indefinite | {
                 name + of_attribute: how for name, how in bank.indefinite.items()
             }

@@ -91,7 +91,8 @@ class SupervisedSVM(BagClassifier):
         labels = self._labels(y, len(X))
         if isinstance(y, CandidateSet):
             weights = check_bag_weights(sample_weight, y)
-            weights = None if weights is None else weights[y.bag_of]
+            if weights is not None:
+                weights = weights[y.bag_of]
         else:
             weights = check_sample_weight(sample_weight, len(X))
         if weights is not None:

@@ -18,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from companion.data.originals import load_original
 from cuelearn import datasets
-from cuelearn.core.choice import first_best
 from cuelearn.datasets import Provenance
 from cuelearn.kernels import KernelBank
 

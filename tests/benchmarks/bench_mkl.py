@@ -1,4 +1,4 @@
-"""Times of the MKL solvers: a stack in memory, kernels on demand, the batch rivals.
+"""Times of the MKL solvers: a stack in memory, kernels on demand.
 
 Times are those of training: a run's clock stops while objective and gap are measured; "fit" is the whole
 call.
@@ -14,7 +14,6 @@ from numba import njit
 from sklearn.svm import SVC
 
 from companion.mkl import tasks
-from companion.mkl.rivals import compare
 from companion.protocol import timed
 from cuelearn import datasets
 from cuelearn.kernels import RBF, ExpDistance, KernelBank
@@ -187,27 +186,6 @@ def demand(**sizes):
     yield Group(f"kernels on demand: {sizes}", {"training": run}, {"training": note}, once=True)
 
 
-# fixed beforehand; the notebook chooses them by cross-validation
-PARAMS = {
-    "OBSCURE": {"C": 10.0, "p": 1.25},
-    "UFOMKL": {"C": 10.0, "alpha": 0.001},
-    "SILPMKL": {"C": 10.0},
-    "SimpleMKL": {"C": 10.0},
-    "LpMKL": {"C": 10.0, "p": 1.25},
-    "MCMKL": {"C": 10.0},
-    "LPBeta": {"C": 10.0, "nu": 0.1},
-    "AverageKernelSVM": {"C": 10.0},
-}
-
-
-def rivals(task, n):
-    methods = [[method, params] for method, params in PARAMS.items()]
-    table = compare(methods, 0, task=task, n_train=n, n_test=1000).set_index("method")
-    calls = {method: partial(float, table.loc[method, "seconds"]) for method in PARAMS}
-    notes = {method: f"test error {table.loc[method, 'test_error']:.3f}" for method in PARAMS}
-    yield Group(f"{task}, n = {n}, C = 10: training", calls, notes, once=True)
-
-
 MNIST = {"task": "mnist-12", "method": "OBSCURE", "n_epochs": 4}
 WIDTHS = {"task": "mfeat-1400", "n": 680, "memory": 2e9, "n_epochs": 4}
 CASES = {
@@ -229,11 +207,6 @@ CASES = {
     ),
     "1400_ufo": (demand, [{**WIDTHS, "method": "UFOMKL"}], []),
     "1400_obscure": (demand, [{**WIDTHS, "method": "OBSCURE"}], []),
-    "rivals": (
-        rivals,
-        [{"task": t, "n": n} for t, n in (("objects-102", 204), ("objects-102", 510), ("pendigits-4", 4000))],
-        [{"task": "pendigits-4", "n": 150}],
-    ),
 }
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 
 from cuelearn.datasets import make_ambiguous
 from cuelearn.kernels import RBF, Linear
-from cuelearn.mkl import OM2, UFOMKL, VSKL, LPBeta, OBSCURERegressor
+from cuelearn.mkl import UFOMKL, LPBeta
 from cuelearn.mktl import MKTL, PriorFeatures
 from cuelearn.mms import CandidateSet
 from cuelearn.oks import OKS, MuSVM, SelectedSVM
@@ -44,11 +44,8 @@ OPTIONS = {
 VARIANTS = [
     OMCL([("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])], n_epochs=2),
     Flat(PassiveAggressive()),
-    OM2(n_epochs=3, shuffle=True, random_state=0),
     UFOMKL(loss="logistic", random_state=0),
-    OBSCURERegressor(loss="epsilon_insensitive", random_state=0),
     LPBeta(per_class=True, nu=0.3),
-    VSKL(s=2),
     MKTL(class_weight="balanced", p=1.2, tol=None),
     PriorFeatures(priors=COLUMNS),
     OKS(PAIR, one_vs_rest=True, eta=0.02, n_epochs=5, random_state=0),

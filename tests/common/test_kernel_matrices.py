@@ -100,8 +100,8 @@ def test_what_is_no_kernel(name):
                 model.predict(wrong, **more)
 
 
-def indefinite(n=100):
-    """1 - distance / 2 on features of three sizes; its eigenvalues reach from -60 to 60, and labels."""
+def indefinite(n=50):
+    """1 - distance / 2 on features of three sizes, whose eigenvalues have both signs, and labels."""
     X, y = data("OBSCURE", n)
     return np.stack([1.0 - 2.0 * cdist(X[:, c], X[:, c]) for c in ([0, 1], [2, 3], [4, 5])]), y
 
@@ -117,7 +117,7 @@ def test_an_indefinite_kernel_is_told_once_and_nothing_is_certified(name):
         model.fit(K, y)
     assert [w.category for w in caught] == [IndefiniteKernelWarning], [str(w.message) for w in caught]
     assert caught[0].filename == __file__  # points to the line of the user
-    assert re.search("eigenvalues on 100 samples range from -.*nearest_psd", str(caught[0].message))
+    assert re.search("eigenvalues on 50 samples range from -.*nearest_psd", str(caught[0].message))
     known = vars(model)
     for gap in ("dual_gap_", "dual_gaps_", "loo_gap_"):
         assert np.isnan(known.get(gap, np.nan)).all()

@@ -159,11 +159,7 @@ def test_bad_input_in_one_sentence():
     for given, words in [
         ({"X": X[:5]}, "X must be a matrix with a row for each label"),
         ({"y": np.zeros(20)}, "y must hold at least 2 classes, got 1"),
-        ({"bag_size": 21}, "bag_size must be an integer from 1 to 20, got 21"),
-        ({"n_candidates": -1}, "n_candidates must be an integer >= 0"),
-        ({"p_correlated": 1.5}, "p_correlated must be a finite number from 0 to 1"),
         ({"bag_size": 1, "p_correlated": 0.5}, "p_correlated must be smaller for bags of 1"),
-        ({"random_state": "no"}, "random_state must be"),
     ]:
         with pytest.raises(ValueError, match=f"^{words}"):
             make_ambiguous(**{"X": X, "y": y, **given})

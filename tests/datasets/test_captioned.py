@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import VERBS, ImageData, captioned, image_cues, make_captioned
 from cuelearn.datasets.base import simulator
-from cuelearn.mms import candidate_set, candidates_from_caption, mentions
+from cuelearn.mms import CandidateSet, candidate_set, candidates_from_caption, mentions
 
 world, EMOJI = simulator("captions"), captioned._cast().emoji
 
@@ -168,7 +168,7 @@ def test_exact_numbers_of_the_full_corpus():
 
 
 def candidates_of(data, min_count):
-    """Candidate sets of the first items from their mentions, and the truth of all as labels, by item."""
+    """The first items from their mentions, their candidate sets, and the truth of all as labels, by item."""
     poses = data.poses is not None
     words = data.vocabulary.only(names=data.names_with(min_count))
     attributes = ("name", "verb") if poses else ("name",)
@@ -176,24 +176,15 @@ def candidates_of(data, min_count):
     truth = data.truth(words.names, words.verbs) if poses else data.truth(words.names)[:, None]
     numbers = [{label: k for k, label in enumerate(labels.tolist())} for labels in (words.names, words.verbs)]
     labels = np.array([[number[label] for number, label in zip(numbers, row)] for row in truth.tolist()])
-    return items, np.split(labels, np.cumsum(data.bag_sizes)[:-1])
-
-
-def is_candidate(item, labels):
-    """Whether a labeling is among an item's candidates, listed or not."""
-    if isinstance(item.candidates, np.ndarray):
-        return bool((item.candidates == labels).all(axis=(1, 2)).any())
-    rows = [(0,) * labels.shape[1], *map(tuple, item.candidates.words.tolist())]
-    words = [rows.index(row) if row in rows else -1 for row in map(tuple, labels.tolist())]
-    used = [word for word in words if word]
-    once = min(words) >= 0 and len(set(used)) == len(used) > 0
-    return once and bool(item.candidates.allowed[range(len(words)), words].all())
+    n_labels = [len(number) for number in numbers[: len(attributes)]]
+    sets = CandidateSet([item.candidates for item in items], n_labels=n_labels, null=0)
+    return items, sets, np.split(labels, np.cumsum(data.bag_sizes)[:-1])
 
 
 def test_the_truth_is_a_candidate(data):
     """But where all names known are of people not pictured: then not every face can be null."""
     min_count = 1 if data.poses is not None else max(3, round(20 * len(data.captions) / 20_071))
-    items, labels = candidates_of(data, min_count)
+    items, sets, labels = candidates_of(data, min_count)
     kept = np.isin(data.labels, data.names_with(min_count))
     names_here = np.bincount(
         data.mentions["item"], weights=kept[data.mentions["name"]], minlength=len(items)
@@ -205,9 +196,9 @@ def test_the_truth_is_a_candidate(data):
             assert item.instances == [(2 * m, 2 * m + 1) for m in range(len(own))]
         if names_here[i] and not own.any():
             nobody += 1
-            assert not is_candidate(item, own)
+            assert not sets.contains(i, own)
         else:
-            assert is_candidate(item, own), data.captions[i]
+            assert sets.contains(i, own), data.captions[i]
     share = 100 * nobody / len(items)
     if data.poses is not None:
         assert 0 < share < 3
@@ -225,13 +216,13 @@ def test_mentions_stand_in_the_order_of_the_text(data):
 
 
 def random_accuracy(data, min_count, constraints):
-    """Percentage of faces of training and of test items that random candidate labelings have right, over five
+    """Percentage of faces of training and of test items that random candidate labelings have right, over two
     draws."""
     words = data.vocabulary.only(names=data.names_with(min_count))
     every, shares = candidate_set(data.items, words, constraints=constraints), []
     for items in (~data.is_test, data.is_test):
         sets, truth = every.take(items), data.truth(words.names)[data.rows(items)]
-        shares.append(100 * np.mean([sets.named(sets.draw(seed)) == truth for seed in range(5)]))
+        shares.append(100 * np.mean([sets.named(sets.draw(seed)) == truth for seed in range(2)]))
     return shares
 
 
@@ -248,14 +239,9 @@ def test_random_is_as_often_right_as_the_thesis_prints(news, harder):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"n_items": 19}, "n_items must be an integer >= 20"),
-        ({"kind": "pose"}, "kind must"),
         ({"kind": "poses", "protocol": "II"}, "protocol must"),
         ({"n_names": 215}, "n_names must"),
-        ({"exponent": -0.1}, "exponent must"),
-        ({"p_correlated": 1.1}, "p_correlated must"),
         ({"test_share": 0.85, "protocol": "II"}, "test_share must"),
-        ({"random_state": "x"}, "random_state must"),
     ],
 )
 def test_bad_parameters(options, message):

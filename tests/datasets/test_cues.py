@@ -264,9 +264,9 @@ def test_rows_are_those_of_the_single_cues():
 
 
 def test_the_same_bits_for_any_number_of_jobs(monkeypatch):
-    monkeypatch.setattr(cues_module, "IMAGES_PER_TASK", 3)
-    data = image_data(7)
-    options = {"train": np.arange(1, 7, 2), "n_words": 10, "size": 40}
+    monkeypatch.setattr(cues_module, "IMAGES_PER_TASK", 2)
+    data = image_data(6)
+    options = {"train": np.arange(1, 6, 2), "n_words": 10, "size": 40}
     names = [cue for cue in CUES if not cue.startswith("large words")]  # patches larger than these
     alone = image_cues(data, names, **options)
     assert_array_equal(alone.X, image_cues(data, names, n_jobs=2, **options).X)
@@ -319,26 +319,18 @@ def test_kernels_fit_the_cues(pictures):
     assert kinds == ["RBF", "RBF", "Chi2", "Chi2"]
 
 
-SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
-
-
 @pytest.mark.parametrize(
     "changes, cues, options, message",
     [
         ({}, ["colour", "smell"], {}, "cues must be some of"),
         ({}, ["colour", "colour"], {}, "each once"),
         ({"masks": None}, ["RGB", "moments"], {}, "cue 'moments' needs masks"),
-        ({"masks": np.ones((3, 48, 56))}, ["shape"], {}, "data.masks must hold one entry per image, 12, got"),
-        ({}, ["bow"], {}, "train must name the rows that the cues .'bow'. learn from"),
-        ({}, ["bow"], {"train": [12]}, "train must be a list of integers from 0 to 11"),
-        ({}, ["colour"], {"size": 8}, "size must be an integer >= 16, got 8"),
-        ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str. read_image"),
-        ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 4 \* step = 32 pixels .* got 24 x 28"),
-        ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 .* Lower n_words"),
+        ({}, ["bow"], {}, "train must name the rows"),
+        ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str"),
+        ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 32 pixels"),
+        ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt"),
         ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, "mask must be True on at least one"),
-        ({"masks": [None] * 12}, ["shape"], {}, r"Image 0 \(frame 0\) .* 'shape' needs a mask, got None"),
         ({"masks": np.ones((12, 48, 50), bool)}, ["shape"], {}, r"Image 0 \(frame 0\) .* shape \(48, 56\)"),
-        (SMALL, ["bow"], {"train": [0]}, "at least 4 . step"),
     ],
 )
 def test_bad_input_of_image_cues(changes, cues, options, message):
@@ -349,7 +341,5 @@ def test_bad_input_of_image_cues(changes, cues, options, message):
 def test_bad_types():
     with pytest.raises(TypeError, match="the path 'my/flowers': load_image_folder"):
         image_cues("my/flowers")
-    with pytest.raises(TypeError, match="'n_words' parameter of BagOfWords must be an int"):
-        BagOfWords(n_words=3.5).fit([texture(0)])
     with pytest.raises(NotFittedError):
         BagOfWords().transform([texture(0)])

@@ -111,9 +111,9 @@ def test_archives_are_unpacked_also_within_archives(lost, server):
 def test_what_a_moved_page_sends_is_not_kept(lost, server):
     Server.files["/page"] = b"\n <!DOCTYPE html><html>we have moved</html>"
     place = lost(urls={"lost.mat": f"{server}/gone"})
-    refused(r"/gone answers 404: the file has moved or is refused, look at the page\.", place)
+    refused("/gone answers 404", place)
     place = lost(urls={"lost.mat": f"{server}/page"})
-    refused(r"/page sends a web page in place of lost\.mat: the file has moved\.", place)
+    refused(r"/page sends a web page in place of lost\.mat", place)
 
 
 def test_damaged_and_broken_off_files_are_not_kept(lost, server):
@@ -121,18 +121,16 @@ def test_damaged_and_broken_off_files_are_not_kept(lost, server):
     refused(r"the sum of lost\.mat is not sha256:0{64}\.", place)
     place = lost()
     Server.cut = {"/lost.mat"}
-    refused(r"/lost\.mat broke off \(ChunkedEncodingError\): try again\.", place)
+    refused(r"/lost\.mat broke off", place)
     Server.files["/lost.tgz"] = Server.files["/lost.tgz"][:-100]
     place = lost(urls={"lost.tgz": f"{server}/lost.tgz"})
-    refused(r"/lost\.tgz sends is no whole archive: try again, or look at the page\.", place)
+    refused(r"/lost\.tgz sends is no whole archive", place)
     Server.cut, Server.files["/lost.mat"] = (), b"of another form"
     place = lost()
-    refused(r"lost\.mat does not hold lost in the form of the partial-label benchmarks", place)
+    refused(r"lost\.mat does not hold lost", place)
 
 
 def test_without_a_network_nothing_is_made(lost):
     with http.server.HTTPServer(("127.0.0.1", 0), Server) as closed:
         port = closed.server_port
-    refused(
-        r"cannot be reached: there is no network, or", lost(urls={"lost.mat": f"http://127.0.0.1:{port}/"})
-    )
+    refused("cannot be reached", lost(urls={"lost.mat": f"http://127.0.0.1:{port}/"}))

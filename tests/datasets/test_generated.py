@@ -29,8 +29,7 @@ def test_cue_4_separates_each_class_as_well_as_the_cue_made_for_it():
         assert distances[0] == pytest.approx(distances[1]) == pytest.approx(np.sqrt(1.5))
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("seed, C", [(0, 1.0), (1, 100.0)])
 def test_one_against_rest_takes_two_kernels_and_multiclass_the_fourth(seed, C):
     data = make_three_class(random_state=seed)
     kernels = [plain_kernel("linear", data.X[:, c], data.X[:, c]) for c in data.cues.values()]

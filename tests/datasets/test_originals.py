@@ -218,34 +218,18 @@ def usps(test):
 
 VIEWS = cell(*(np.ones((d, 30)) for d in (20, 59, 40)))
 BAD = [
-    ("usps", {}, r"usps\.h5 is missing; USPS comes as usps\.h5, or as usps\.bz2 and"),
-    ("usps", usps(bz2.compress(b"12 1:0.5\n")), "must hold images of 256 grey values and as many digits"),
-    ("usps", {"usps.h5": b"nothing"}, "does not hold USPS in the form of its source"),
-    ("lost", {"lost.mat": b"nothing"}, "does not hold lost in the form of the partial-label benchmarks"),
-    (
-        "lost",
-        {"lost.mat": partial(possible=changed(POSSIBLE, (2, 0), 0))},
-        "one true label per row that is among its",
-    ),
-    ("lost", {"lost.mat": partial(truth=0 * TRUTH)}, "one true label per row"),
-    (
-        "lost",
-        {"lost.mat": partial(folds=[([0, 1], [2])])},
-        "must give in tr and te, for each fold, two parts",
-    ),
+    ("usps", {}, r"usps\.h5 is missing"),
+    ("usps", usps(bz2.compress(b"12 1:0.5\n")), "must hold images of 256 grey values"),
+    ("lost", {"lost.mat": b"nothing"}, "does not hold lost"),
+    ("lost", {"lost.mat": partial(possible=changed(POSSIBLE, (2, 0), 0))}, "one true label per row"),
+    ("lost", {"lost.mat": partial(folds=[([0, 1], [2])])}, "must give in tr and te"),
     ("corel5k", corel5k(np.zeros((4, 499)), np.zeros((4, 2))), "must hold X"),
-    ("scene", scene() | {"scene-train.arff": b""}, r"scene-train\.arff does not hold scene .*no rows"),
-    (
-        "scene",
-        scene(SCENES[:, 1:], []),
-        r"scene-test\.arff must hold rows of 294 numbers in \[0, 1\] and the",
-    ),
+    ("scene", scene() | {"scene-train.arff": b""}, r"scene-train\.arff does not hold scene"),
     ("scene", scene(changed(SCENES, (2, 299), 0.5)), "must hold rows of 294 numbers"),
     ("scene", scene(header=[*HEADER[:1], *HEADER[7:-1], *HEADER[1:7], "@data"]), "last attributes"),
-    ("awa", awa(surf=None), r"does not hold Animals with Attributes in the expected form \(.*surf"),
+    ("awa", awa(surf=None), "does not hold Animals with Attributes .*surf"),
     ("awa", awa(phog=np.full((100, 3), np.nan)), "finite floats and none negative"),
     ("awa", awa(classes=np.array(["okapi", *CLASSES[1:]])), "the ten test classes among them"),
-    ("awa", {"awa_subset.npz": awa()["awa_subset.npz"][:-50]}, "does not hold Animals with Attributes"),
     ("scene15", {"scene15_mtv.mat": mat(X=VIEWS, gt=np.ones((29, 1)))}, "must hold three matrices X"),
     ("covtype", {"covtype.data.gz": gzip.compress(b"1,2,9\n")}, "must hold rows of 54 numbers"),
 ]
@@ -294,12 +278,6 @@ def test_the_real_scene_and_the_order_of_its_columns(real):
     assert data.X.shape == (2407, 294) and data.y.sum(axis=0).tolist() == [427, 364, 397, 433, 533, 431]
     assert len(data.train) == 1211 and len(data.test) == 1196
     assert data.y[data.train].sum(axis=0).tolist() == [227, 165, 197, 196, 277, 224]
-    # columns follow each other in runs of 49, and within these in rows of seven blocks
-    next_one = np.array([np.corrcoef(data.X[:, k], data.X[:, k + 1])[0, 1] for k in range(293)])
-    first = np.arange(1, 294)
-    assert np.abs(next_one[first % 49 == 0]).max() < 0.11
-    assert abs(next_one[first % 7 != 0].mean() - 0.78) < 0.01
-    assert abs(next_one[(first % 7 == 0) & (first % 49 != 0)].mean() - 0.41) < 0.01
     L, u, v = (data.X[:, columns].reshape(-1, 2, 7, 7)[:, 0] for columns in data.cues.values())
     # black has no colour; fields are green, sunsets red; the sky is blue
     assert u[L < 0.01].std() < 0.6 * u.std()

@@ -44,17 +44,6 @@ def test_what_was_chosen_is_used(sweep):
     assert (table["value"] == table["seed"] + table["C"]).all() and (table["none"] == "").all()
 
 
-def test_numbers_of_the_papers():
-    oks = [protocol.printed(f"oks-tab-{number}") for number in (1, 2)]
-    for table in oks:
-        assert table.shape == (24, 6) and table["task"].nunique() == 3
-        assert table["accuracy"].between(0.6, 0.91).all() and table["sd"].notna().sum() == 6
-    assert oks[0]["seconds"].max() == 190800 and oks[1].loc[0, "seconds"] == 1621
-    printed = importlib.import_module("companion.mms").printed
-    assert [len(printed(number)) for number in ("5.1", "5.2", "5.3", "5.4")] == [4, 7, 4, 5]
-    assert np.isclose(printed("5.4").set_index("method").loc["MMS", "accuracy"], 83.5)
-
-
 def test_choices_at_the_edges_are_counted_by_whose_they_are():
     table = {
         "method": ["a", "a", "b"],

@@ -1,7 +1,6 @@
 """The kernel bank."""
 
 import multiprocessing
-import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,12 +8,8 @@ import numpy as np
 import pandas as pd
 import plain_kernels
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 from plain_kernels import whole_of
-from sklearn.compose import make_column_selector
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import pairwise
 from sklearn.pipeline import make_pipeline
@@ -220,23 +215,17 @@ def test_on_demand_equals_resident(X, dtype):
     assert_allclose(whole_of(resident.cross(X[:20])), stack[:, :20], **CLOSE)
 
 
-def test_rows_into_any_layout(X):
+def test_rows_into_a_part_of_a_larger_array(X):
+    """In other steps and orders too; its surroundings are left alone."""
     resident, kept, demand = banks_of(ALL, X)
     expected = resident.rows(slice(0, 7))
-    layouts = {
-        "rows first": np.empty((12, 9, 150), np.float32)[2:9].transpose(1, 0, 2),
-        "stepped": np.empty((9, 7, 300), np.float32)[:, :, ::2],
-        "reversed": np.empty((9, 7, 150), np.float32)[:, ::-1],
-    }
     for bank in (resident, kept, demand):
-        for name, out in layouts.items():
-            out.fill(np.nan)
-            assert bank.rows_into(np.arange(7), out) is out
-            assert_allclose(out, expected, atol=1e-6, rtol=0, err_msg=name)
-        outer = np.full((9, 11, 170), -7.0, np.float32)
-        assert_allclose(bank.rows_into(np.arange(7), outer[:, 2:9, 10:160]), expected, atol=1e-6, rtol=0)
-        outer[:, 2:9, 10:160] = -7
-        assert np.all(outer == -7)  # its surroundings are left alone
+        outer = np.full((12, 9, 340), -7.0, np.float32)
+        out = outer[2:9, ::-1, 20:320:2].transpose(1, 0, 2)
+        assert bank.rows_into(np.arange(7), out) is out
+        assert_allclose(out, expected, atol=1e-6, rtol=0)
+        out[:] = -7
+        assert np.all(outer == -7)
 
 
 @pytest.mark.parametrize("memory", [2e9, 3e5, 1e5])
@@ -338,12 +327,11 @@ def test_blocks_respect_memory(X_new, bank):
 
 
 def test_columns_in_every_form(X, X_new):
+    """Also by functions: tests/common."""
     X_frame = frame(X)
     mask = np.isin(np.arange(30), np.arange(10, 20))
     expected = KernelBank([("k", RBF(), slice(10, 20))], X).stack
-    numbers = [range(10, 20), np.arange(10, 20), list(range(-20, -10)), slice(-20, -10), mask, mask.tolist()]
-    names = [slice("b0", "b9"), [f"b{i}" for i in range(10)], make_column_selector(pattern="^b")]
-    for columns in [*numbers, *names]:
+    for columns in (range(10, 20), list(range(-20, -10)), slice(-20, -10), mask.tolist(), slice("b0", "b9")):
         assert np.array_equal(KernelBank([("k", RBF(), columns)], X_frame).stack, expected)
     # new samples: by name whatever the order, by place when they come without names
     bank = KernelBank([("k", RBF(), slice("b0", "b9")), ("c", Chi2(), slice("h0", None))], X_frame)
@@ -386,20 +374,17 @@ def test_from_stack(bank):
     stack = KernelBank.from_stack(K)
     assert stack.stack is K and stack.resident and stack.names == [f"k{f}" for f in range(9)]
     assert np.array_equal(stack.diagonal, bank.diagonal)
-    assert KernelBank.from_stack(K.astype(np.float64)).dtype == np.float64
     part = whole_of(stack.cross(K[:, :20], kernels=[3, 1], support=[5, 6, 9]))
     assert np.array_equal(part, K[[3, 1], :20][:, :, [5, 6, 9]])
-    small = stack.restrict([7, 3, 20])
-    assert np.array_equal(small.stack, K[:, [7, 3, 20]][:, :, [7, 3, 20]])
-    block = whole_of(small.cross(K[:, 50:60][:, :, [7, 3, 20]].astype(np.float64)))
+    block = whole_of(stack.restrict([7, 3, 20]).cross(K[:, 50:60][:, :, [7, 3, 20]].astype(np.float64)))
     assert block.dtype == np.float32 and np.array_equal(block, K[:, 50:60][:, :, [7, 3, 20]])
 
 
-@pytest.mark.parametrize("n, dtype", [(1, np.float64), (5, np.float32), (300, np.float64)])
-def test_validation_of_a_stack_finds_every_entry(n, dtype):
-    rng = np.random.default_rng(n)
-    A = rng.standard_normal((2, n, n))
-    K = (A @ A.transpose(0, 2, 1)).astype(dtype)
+def test_validation_of_a_stack_finds_every_entry():
+    """Also in matrices of several tiles; small ones of all estimators: tests/common."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((2, 300, 300))
+    K = A @ A.transpose(0, 2, 1)
     K = (K + K.transpose(0, 2, 1)) / 2
     KernelBank.from_stack(K)
 
@@ -410,12 +395,10 @@ def test_validation_of_a_stack_finds_every_entry(n, dtype):
             KernelBank.from_stack(broken)
 
     for _ in range(6):
-        f, i, j = rng.integers(2), rng.integers(n), rng.integers(n)
+        f, i, j = rng.integers(2), rng.integers(150), rng.integers(150, 300)
         refused(f, [i, j], [j, i], np.nan, "holds NaN or infinite")
-        refused(f, i, i, -np.inf, "holds NaN or infinite")
         refused(f, i, i, -0.5, "must have a non-negative diagonal, got -0.5")
-        if i != j:
-            refused(f, i, j, K[f, i, j] + 1e-3 * np.abs(K).max(), "must be symmetric")
+        refused(f, i, j, K[f, i, j] + 1e-3 * np.abs(K).max(), "must be symmetric")
 
 
 def test_precomputed_columns(X, X_new):
@@ -441,13 +424,12 @@ def test_precomputed_columns(X, X_new):
 
 
 def test_save_and_load(X, X_new):
-    for bank in banks_of(ALL, X):
-        small = bank.select([8, 0, 4, 1, 6]).restrict(np.arange(0, 150, 2), resident=False)
-        for again in (unpack(*pack(small)), pickle.loads(pickle.dumps(small))):
-            assert (again.names, again.kernels_, again.memory) == (small.names, small.kernels_, small.memory)
-            assert np.array_equal(again.rows([3, 5]), small.rows([3, 5]))
-            assert np.array_equal(whole_of(again.cross(X_new)), whole_of(small.cross(X_new)))
-    named = KernelBank([("k", RBF(), slice("b0", "b9"))], frame(X), memory=np.inf)
+    """With the columns' names, and a given stack without itself; tests/common saves all estimators."""
+    small = KernelBank(ALL, X, memory=1e5).select([8, 0, 4, 1, 6]).restrict(np.arange(0, 150, 2))
+    again = unpack(*pack(small))
+    assert (again.names, again.kernels_, again.memory) == (small.names, small.kernels_, small.memory)
+    assert np.array_equal(again.rows([3, 5]), small.rows([3, 5]))
+    named = KernelBank([("k", RBF(), slice("b0", "b9"))], frame(X))
     again = unpack(*pack(named))
     assert np.array_equal(whole_of(again.cross(frame(X_new).iloc[:, ::-1])), whole_of(named.cross(X_new)))
     light = unpack(*pack(KernelBank.from_stack(named.stack)))
@@ -478,78 +460,30 @@ def test_columns_of_different_units_warn_once():
     assert not scale_warnings(lambda: KernelBank(on_all(products=Linear()), cancer))
 
 
-def changed(X, value):
-    X = X.copy()
-    X[3, 12] = value
-    return X
-
-
 def one_of(kernel, columns=slice(None)):
     return lambda X: KernelBank([("a", kernel, columns)], X)
 
 
-TWINS = pd.DataFrame(np.ones((3, 2)), columns=["x", "x"])
-EYE = KernelBank.from_stack(np.eye(3))
-ERRORS = [
-    ("RBF: gamma must .*, got 'mean'; .* divisor is scale", lambda X: RBF(gamma="mean")),
-    ("Poly: gamma must be a finite number", lambda X: Poly(gamma="a")),
-    ("Chi2: give gamma or scale, got gamma=2.0 and scale=3.0", lambda X: Chi2(gamma=2.0, scale=3.0)),
-    ("factor multiplies scale='mean' only, got RBF.*factor=3.0", lambda X: RBF(scale=2.0, factor=3.0)),
-    ("Poly: degree must be an integer >= 1, got 0", lambda X: Poly(degree=0)),
-    ("ExpDistance: metric must be 'euclidean', .*got 'cosine'", lambda X: ExpDistance("cosine")),
-    ("cue 'euclidean'.*NaN", lambda X: KernelBank(ALL, changed(X, np.nan))),
-    ("cue 'a': chi2.*-0.1", lambda X: one_of(Chi2(), slice(10, 20))(changed(X, -0.1))),
-    ("cue 'a': column 'red' is not in X", lambda X: one_of(RBF(), "red")(frame(X))),
-    ("cue 'a': columns must .* from -30 to 29, got 30", one_of(RBF(), [0, 30])),
-    (r"cue 'a': columns must have .* booleans, got shape \(2,\)", one_of(RBF(), [True, False])),
-    ("cue 'a': columns must select at least one", one_of(RBF(), [])),
-    ("more than once", lambda X: one_of(RBF(), "x")(TWINS)),
-    (r"names must be unique, got \['a'\]", lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X)),
-    (r"cue 'a'.*square.*\(150, 30\)", one_of(Precomputed())),
-    ("non-negative", lambda X: one_of(ExpDistance("precomputed"))(np.eye(4) - 1)),
-    (r"shape \(n_kernels, n, n\) or \(n, n\) .*, got shape \(150, 30\)", lambda X: KernelBank.from_stack(X)),
-    ("indices must be a list .* from -150 to 149, got 150", lambda X: KernelBank(None, X).rows([150])),
-    ("dtype must be float32 or float64, got 'nonsense'", lambda X: KernelBank(None, X, dtype="nonsense")),
-    ("X_new has 29 columns", lambda X: KernelBank(None, X).cross(X[:, :29])),
-    (r"\(1, rows, 3\)", lambda X: EYE.cross(np.ones((1, 2, 4)))),
-    ("NaN", lambda X: list(EYE.cross(np.full((1, 2, 3), np.nan)).blocks())),
-    ("train_idx must be a list of integers", lambda X: EYE.restrict([])),
-    ("at most once", lambda X: EYE.select([0, 0])),
-    ("cue 'a': columns must .*, got dtype float64", one_of(RBF(), [0.5])),
-    ("indices must .*, got dtype float64", lambda X: KernelBank(None, X).rows([0.5])),
-]
-TYPE_ERRORS = [
-    ("RBF.* positional", lambda X: RBF(2.0)),
-    ("kernels: 'a' must come with a kernel", one_of(3, [0])),
-]
-
-
 @pytest.mark.parametrize(
-    "error, message, make", [(ValueError, *e) for e in ERRORS] + [(TypeError, *e) for e in TYPE_ERRORS]
+    "message, make",
+    [
+        ("Chi2: give gamma or scale, got gamma=2.0 and scale=3.0", lambda X: Chi2(gamma=2.0, scale=3.0)),
+        ("factor multiplies scale='mean' only", lambda X: RBF(scale=2.0, factor=3.0)),
+        ("Poly: degree must be", lambda X: Poly(degree=0)),
+        ("ExpDistance: metric must be", lambda X: ExpDistance("cosine")),
+        ("cue 'a': column 'red' is not in X", lambda X: one_of(RBF(), "red")(frame(X))),
+        ("cue 'a': columns must .* from -30 to 29, got 30", one_of(RBF(), [0, 30])),
+        ("cue 'a': columns must select at least one", one_of(RBF(), [])),
+        ("more than once", lambda X: one_of(RBF(), "x")(pd.DataFrame(np.ones((3, 2)), columns=["x", "x"]))),
+        ("names must be unique", lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X)),
+        (r"cue 'a'.*square.*\(150, 30\)", one_of(Precomputed())),
+        ("non-negative", lambda X: one_of(ExpDistance("precomputed"))(np.eye(4) - 1)),
+        ("indices must be .* from -150 to 149", lambda X: KernelBank(None, X).rows([150])),
+        ("X_new has 29 columns", lambda X: KernelBank(None, X).cross(X[:, :29])),
+        (r"\(1, rows, 3\)", lambda X: KernelBank.from_stack(np.eye(3)).cross(np.ones((1, 2, 4)))),
+        ("at most once", lambda X: KernelBank.from_stack(np.eye(3)).select([0, 0])),
+    ],
 )
-def test_errors(X, error, message, make):
-    with pytest.raises(error, match=message):
+def test_errors(X, message, make):
+    with pytest.raises(ValueError, match=message):
         make(X)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    X=hnp.arrays(
-        np.float64,
-        st.tuples(st.integers(1, 12), st.integers(1, 6)),
-        elements=st.one_of(st.just(0.0), st.floats(1e-100, 1e3), st.sampled_from([1.0, 2.0, 1e-6, 1e6])),
-    ),
-    dtype=st.sampled_from([np.float32, np.float64]),
-)
-def test_kernels_are_positive_semidefinite(X, dtype):
-    products = on_all(linear=Linear(), poly=Poly(3), flat=Poly(2, 0.0))
-    distances = on_all(rbf=RBF(), euclidean=ExpDistance(), cityblock=ExpDistance("cityblock"), chi2=Chi2())
-    bank = KernelBank(products + distances, X, dtype=dtype)
-    assert np.isfinite(bank.stack).all()
-    assert np.array_equal(bank.stack, bank.stack.transpose(0, 2, 1))
-    assert np.array_equal(np.einsum("fii->fi", bank.stack), bank.diagonal)
-    assert set(np.unique(bank.diagonal)) <= {0.0, 1.0} and np.all(bank.diagonal[3:] == 1)
-    norms = np.linalg.norm(X / max(np.abs(X).max(), 1e-100), axis=1)
-    assert np.all(bank.diagonal[0][norms > 2e-15] == 1) and np.all(bank.diagonal[0][norms < 5e-16] == 0)
-    assert np.linalg.eigvalsh(bank.stack.astype(np.float64)).min() >= -1e-5
-    assert np.abs(bank.stack).max() <= 1 + 1e-5

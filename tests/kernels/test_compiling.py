@@ -1,12 +1,9 @@
 """Compilation is told of again and again, by name; damaged files of compiled code are replaced."""
 
 import os
-import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
-
-import pytest
 
 from cuelearn.kernels import compiling
 
@@ -101,14 +98,6 @@ def warnings_of_a_run(cache):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """A directory of sound files."""
-    cache = tmp_path_factory.mktemp("cache")
-    assert warnings_of_a_run(cache) == "[]\n"
-    return cache
-
-
 def damaged(content, damage):
     if damage == "empty":
         return b""
@@ -118,12 +107,12 @@ def damaged(content, damage):
     return content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "garbled"])
-def test_damaged_files_are_compiled_again(damage, compiled, tmp_path):
-    cache = shutil.copytree(compiled, tmp_path / "cache")
-    files = list(cache.rglob("*.nb?"))
-    assert {path.suffix for path in files} == {".nbi", ".nbc"}
-    for path in files:
-        path.write_bytes(damaged(path.read_bytes(), damage))
-    assert warnings_of_a_run(cache).count("damaged files of compiled code in") == 1
-    assert warnings_of_a_run(cache) == "[]\n"
+def test_damaged_files_are_compiled_again(tmp_path):
+    assert warnings_of_a_run(tmp_path) == "[]\n"
+    for damage in ("cut", "empty", "garbled"):
+        files = list(tmp_path.rglob("*.nb?"))
+        assert {path.suffix for path in files} == {".nbi", ".nbc"}
+        for path in files:
+            path.write_bytes(damaged(path.read_bytes(), damage))
+        assert warnings_of_a_run(tmp_path).count("damaged files of compiled code in") == 1
+    assert warnings_of_a_run(tmp_path) == "[]\n"

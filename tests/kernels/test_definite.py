@@ -135,30 +135,27 @@ def test_given_kernels_of_growing_sets():
 @pytest.mark.parametrize("method", ["clip", "shift"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_nearest_kernel(method, dtype):
-    stack = np.stack([K, np.exp(-cdist(X, X))]).astype(dtype)
+    stack = np.stack([K, np.exp(-cdist(X, X))])[:, :60, :60].astype(dtype)
     repaired, new = nearest_psd(stack, method, new=stack[:, :7])
     np.testing.assert_array_equal(nearest_psd(KernelStack(stack), method).bank().stack, repaired)
     assert repaired.dtype == new.dtype == dtype and repaired.shape == stack.shape
     assert KernelBank.from_stack(repaired).indefinite == {}
     np.testing.assert_allclose(repaired[1], stack[1], atol=1e-5)  # was a kernel
-    off = ~np.eye(120, dtype=bool)
+    off = ~np.eye(60, dtype=bool)
     if method == "shift":
         np.testing.assert_array_equal(repaired[0][off], stack[0][off])
         np.testing.assert_array_equal(new, stack[:, :7])
     else:  # training samples that come again have the values of training
         np.testing.assert_allclose(new[0], repaired[0, :7], atol=1e-4)
         distance = np.linalg.norm(repaired[0] - stack[0])
-        others = (nearest_psd(stack[0], "shift"), repaired[0] + 1e-2 * np.eye(120))
+        others = (nearest_psd(stack[0], "shift"), repaired[0] + 1e-2 * np.eye(60))
         assert all(np.linalg.norm(other - stack[0]) > distance for other in others)
 
 
 def test_nearest_psd_refuses():
     for wrong, match in (
-        ((K[:3],), r"K must have shape \(n, n\)"),
         ((K, "cut"), "method must be 'clip' or 'shift', got 'cut'"),
-        ((K + np.inf,), "K must .*, got inf"),
         (([[1, 5], [-3, 1]],), "K must be symmetric, got entries that differ by 8"),
-        (([K, K + np.eye(len(K), k=1)],), "kernel 1 of K must be symmetric"),
     ):
         with pytest.raises(ValueError, match=match):
             nearest_psd(*wrong)

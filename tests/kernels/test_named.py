@@ -56,13 +56,7 @@ def test_a_function_is_the_kernel_that_it_computes(memory, normalize):
 
 
 @pytest.mark.parametrize(
-    "function, words",
-    [
-        (lambda A, B: A @ B[:1].T, r"must have shape \(50, 50\) .*, got shape \(50, 1\)"),
-        (lambda A, B: np.full((len(A), len(B)), np.nan), "hold finite numbers, got nan"),
-        (lambda A, B: gauss(A, 2 * B), "must be symmetric"),
-        (lambda A, B: -gauss(A, B), "must have a non-negative diagonal"),
-    ],
+    "function, words", [(lambda A, B: A @ B[:1].T, r"must have shape \(50, 50\) .*, got shape \(50, 1\)")]
 )
 def test_functions_that_are_no_kernels(function, words):
     for call in (

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from cuelearn.core.estimator import load
 from cuelearn.kernels import RBF, Chi2, ExpDistance, FeatureScaleWarning, KernelBank, Linear, Poly
@@ -80,17 +75,6 @@ def test_a_bank_agrees_with_the_dense_one(form, memory, normalize):
     if memory == 2e9:
         single = KernelBank(KERNELS, form(X), normalize=normalize).stack
         np.testing.assert_allclose(single, dense.stack, rtol=1e-5, atol=1e-6)
-
-
-def test_rows_on_demand_are_those_of_the_stack():
-    X = sparse.random(700, 3_000, density=0.01, random_state=0)
-    bank, lazy = (KernelBank([("a", Linear(), slice(9, None)), ("b", RBF(), slice(9, None))], X, memory=m)
-                  for m in (2e9, 1e4))  # fmt: skip
-    np.testing.assert_array_equal(bank.stack, bank.stack.transpose(0, 2, 1))
-    for i in (0, 300, 699):
-        np.testing.assert_array_equal(lazy.rows([i]), bank.rows([i]))
-    constant = KernelBank([("a", RBF(), [0, 1])], sparse.csr_array(np.tile([[0.5, 3.0]], (9, 1))))
-    assert constant.kernels_[0].scale == 1.0 and (constant.stack == 1.0).all()
 
 
 @pytest.mark.parametrize("kernel", [Chi2(), "laplacian", lambda A, B: A @ B.T])
@@ -207,15 +191,3 @@ def test_wide_cues_take_little_memory(tmp_path):
     assert peak < 150e6, peak
     model.save(tmp_path / "model")
     assert (tmp_path / "model").stat().st_size < 5e6
-
-
-def test_text_in_a_pipeline_and_a_grid():
-    text = ["red car", "fast red car", "slow blue boat", "blue boat"] * 10
-    X, y = np.array([[word, str(i % 7)] for i, word in enumerate(text)], dtype=object), [0, 0, 1, 1] * 10
-    columns = [("words", TfidfVectorizer(), 0), ("sizes", StandardScaler(), [1])]
-    table = ColumnTransformer(columns, sparse_threshold=1.0)
-    cues = [("words", Linear(), slice(0, 6)), ("size", RBF(), [6])]
-    pipeline = make_pipeline(table, UFOMKL(cues, random_state=0))
-    grid = {"ufomkl__C": [0.1, 1.0], "ufomkl__kernels__size__factor": [0.5, 1.0]}
-    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
-    assert search.best_score_ == 1.0 and sparse.issparse(search.best_estimator_[0].transform(X))

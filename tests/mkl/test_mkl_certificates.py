@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mkl_data import STOCHASTIC
 from mkl_data import solved as run
 from numpy.testing import assert_allclose
 from plain_mkl import (
@@ -114,46 +113,20 @@ def test_objective_is_a_plain_computation(point, seed):
     assert certificate.gap >= 0.0
 
 
-@pytest.mark.parametrize("index", range(len(PROBLEMS)))
-@pytest.mark.parametrize("cls", STOCHASTIC)
-def test_solvers_report_their_objective_and_honest_gaps(cls, index):
-    K, y, keywords, *_, optimum = solved(index)
-    dtype = np.float32 if index == 0 else np.float64
-    problem, result = run(cls, K.astype(dtype), y, n_epochs=15, measure="every", **keywords)
-    history = result.history
-    assert history.objective.iloc[-1] == result.objective
-    assert history.dual_gap.iloc[-1] == result.dual_gap
-    if problem.alpha == keywords["alpha"]:
-        assert (history.objective >= optimum * (1.0 - 1e-5)).all()
-        assert (history.objective - history.dual_gap <= optimum * (1.0 + 1e-5)).all()
-
-
-ZERO, THREE = np.zeros((25, 3)), np.ones(3)
-BAD = [
-    ({"dual_point": np.zeros((3, 3))}, "dual_point must have shape"),
-    ({"dual_point": ZERO - 0.1}, "dual_point must be non-negative"),
-    ({"dual_coef": ZERO * np.nan, "kernel_weights": THREE}, "dual_coef must have .*, got nan"),
-    ({"dual_coef": ZERO}, "kernel_weights"),
-    ({"kernel_weights": THREE}, "kernel_weights|dual_coef"),
-    ({"dual_coef": ZERO, "kernel_weights": np.ones(2)}, "kernel_weights must have shape"),
-    ({"y": np.zeros(25)}, "y must hold at least 2 classes"),
-    ({"y": np.arange(24) % 3}, r"y must have shape \(25,\)"),
-    ({"kernels": np.zeros((3, 25, 24))}, "n_kernels, n, n"),
-    ({"p": 0.5}, "p must be"),
-    ({"loss": "square"}, "loss must be"),
-    ({"loss": "hinge"}, "loss='hinge' needs exactly 2 classes"),
-]
-
-
-@pytest.mark.parametrize("change, message", BAD)
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"dual_point": np.full((25, 3), -0.1)}, "dual_point must be non-negative"),
+        ({"dual_coef": np.zeros((25, 3))}, "kernel_weights"),
+        ({"y": np.zeros(25)}, "y must hold at least 2 classes"),
+        ({"kernels": np.zeros((3, 25, 24))}, "n_kernels, n, n"),
+        ({"loss": "hinge"}, "loss='hinge' needs exactly 2 classes"),
+    ],
+)
 def test_bad_arguments(change, message):
     K, y, *_ = solved(0)
     with pytest.raises(ValueError, match=message):
-        duality_gap(**{"kernels": K, "y": y, "dual_point": ZERO, **change})
-    if "dual_point" not in change and len(change.keys() & {"dual_coef", "kernel_weights"}) != 1:
-        good = {"kernels": K, "y": y, "dual_coef": ZERO, "kernel_weights": THREE}
-        with pytest.raises(ValueError, match=message):
-            objective(**{**good, **change})
+        duality_gap(**{"kernels": K, "y": y, "dual_point": np.zeros((25, 3)), **change})
 
 
 @pytest.mark.parametrize("p", [1.25, 2.0])

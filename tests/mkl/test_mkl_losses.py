@@ -14,20 +14,16 @@ from plain_mkl import (
     conic_solution,
     features_of,
     make_stack,
-    minimum,
     plain_link,
     plain_norm,
 )
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import (
     OBSCURE,
-    OM2,
-    UFOMKL,
     EpsilonInsensitive,
     Huber,
     Logistic,
@@ -197,20 +193,8 @@ def test_the_gap_holds_the_optimum(loss, p, C, alpha):
             by_hand += weight @ losses / weight.sum()
             assert result.objective == pytest.approx(by_hand, rel=1e-9)
         assert result.converged and result.dual_gap <= 1e-5 * result.objective
-
-
-def test_bounds_of_random_dual_points():
-    rng = np.random.default_rng(2)
-    for loss in EVERY:
-        K, y, problem = make_problem(loss, p=1.3, C=5.0)
-        best = optimum(K, y, problem, loss, 5.0, 0.0, np.ones(y.size))
-        for size in (0.01, 0.3, 3.0):
-            bound, scale, B = problem.dual_bound(size * rng.normal(size=(y.size, problem.n_classes)))
-            assert 0.0 <= bound <= best * (1.0 + 1e-6) and 0.0 <= scale <= 1.0
-            duals = sum(loss.dual(row, target, 1.0) for row, target in zip(scale * B, y, strict=True))
-            length = plain_norm(block_norms(K, scale * B / y.size), problem.q)
-            value = duals / y.size - 0.5 * 5.0 * y.size * length**2
-            assert bound == pytest.approx(max(0.0, value), abs=1e-9)
+    reference = solve_reference(problem, tol=1e-5)
+    assert reference.objective == pytest.approx(best, rel=2e-5)
 
 
 # --- limits
@@ -239,18 +223,6 @@ def test_one_kernel_is_kernel_ridge(cls, C):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("C", [1.0, 100.0])
-def test_one_kernel_is_an_svr_without_bias(C):
-    kernel, y = kernel_and_numbers()
-    model = UFOMKLRegressor("precomputed", C=C, loss=EpsilonInsensitive(0.1), **EXACT).fit(kernel[None], y)
-    row = cp.Variable(y.size)
-    quadratic = cp.sum_squares(features_of(kernel).T @ row)
-    dual = row @ (y - y.mean()) - 0.1 * cp.norm(row, 1) - 0.5 * quadratic
-    minimum(-dual, [cp.abs(row) <= C], 1e-12)
-    assert_allclose(model.predict(kernel[None]), kernel @ row.value + y.mean(), atol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_one_kernel_is_kernel_logistic_regression():
     kernel, numbers = kernel_and_numbers()
     y = np.digitize(numbers, [2.6, 3.4])
@@ -268,18 +240,6 @@ def test_one_kernel_is_kernel_logistic_regression():
     wanted = softmax(maps @ best.x.reshape(-1, 3), axis=1)
     assert_allclose(model.predict_proba(kernel[None]), wanted, atol=1e-6)
     assert_allclose(np.exp(model.predict_log_proba(kernel[None])), wanted, atol=1e-6)
-
-
-@every_loss
-def test_two_is_the_sum_and_copies_share(loss):
-    K, y, problem = make_problem(loss, p=2.0, C=3.0)
-    summed = LossProblem(KernelBank.from_stack(K.sum(axis=0)[None]), y, loss, problem.n_classes, C=3.0)
-    values = [solve_reference(each, tol=1e-7).objective for each in (problem, summed)]
-    assert values[0] == pytest.approx(values[1], rel=1e-6)
-    twice = KernelBank.from_stack(np.concatenate([K, K]))
-    doubled = LossProblem(twice, y, loss, problem.n_classes, C=3.0, p=1.5)
-    weights = solve_reference(doubled, tol=1e-8).kernel_weights
-    assert_allclose(weights[:3], weights[3:], rtol=1e-6)
 
 
 def test_the_ascent_ends_by_the_gap_of_its_end_point():
@@ -300,21 +260,6 @@ def test_the_ascent_ends_by_the_gap_of_its_end_point():
         assert solved and np.mean(losses - entropy + np.sum(B * of_samples, axis=1)) <= 1.001 * tolerance
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("loss", OF_NUMBERS, ids=names[:3])
-def test_a_weight_of_two_is_the_sample_twice(loss):
-    kernel, y = kernel_and_numbers()
-    twice = np.append(np.arange(40), np.arange(10))
-    left_out = np.arange(40) < 35
-    weight = np.where(np.arange(40) < 10, 2.0, 1.0) * left_out
-    rows = twice[left_out[twice]]
-    options = {"C": 2.0, "loss": loss, **EXACT}
-    weighted = UFOMKLRegressor("precomputed", **options).fit(kernel[None], y, sample_weight=weight)
-    copied = UFOMKLRegressor("precomputed", **options).fit(kernel[None][:, rows[:, None], rows], y[rows])
-    predicted = copied.predict(kernel[None][:, :, rows])
-    assert_allclose(weighted.predict(kernel[None]), predicted, atol=1e-6)
-
-
 # --- estimators
 
 
@@ -332,49 +277,36 @@ def test_learned_weights_ignore_noise():
     assert not model.kernel_weights_[1:].any()
 
 
-def test_saved_models_predict_the_same(tmp_path):
+def test_a_loss_is_saved_and_a_broken_regressor_is_not(tmp_path):
     kernel, y = kernel_and_numbers()
     model = UFOMKLRegressor("precomputed", loss=Huber(0.5), random_state=0).fit(kernel[None], y)
     model.save(tmp_path / "model.npz")
-    loaded = load(tmp_path / "model.npz")
-    assert loaded.loss == Huber(0.5)
-    assert_allclose(loaded.predict(kernel[None]), model.predict(kernel[None]), rtol=1e-12)
+    assert load(tmp_path / "model.npz").loss == Huber(0.5)
     model.intercept_ = np.nan
     with pytest.raises(ValueError, match="was not saved.*finite prediction"):
         model.save(tmp_path / "broken.npz")
 
 
-def test_bad_input():
+def test_losses_of_other_targets_and_large_targets_are_refused():
     kernel, y = kernel_and_numbers(20)
-    labels = y > 3.0
     for model, target, message in (
-        (OBSCURE("precomputed", loss="squared"), labels, "'loss' parameter of OBSCURE must be"),
-        (OBSCURE("precomputed", loss=Squared()), labels, "loss must be one of .'logistic', 'squared_hinge'"),
-        (OBSCURERegressor("precomputed"), 1e40 * y, "y must .* to 1e.20, got .*e.4"),
-        (UFOMKLRegressor("precomputed"), 1e160 * y, "y must .* to 1e.20, got .*e.16"),
+        (OBSCURE("precomputed", loss=Squared()), y > 3.0, "loss must be one of .'logistic'"),
         (OBSCURERegressor("precomputed", loss=Logistic()), y, "loss must be one of .'epsilon_insensitive'"),
-        (OBSCURERegressor("precomputed", loss=Huber(-1.0)), y, "delta must be a finite number >= 0"),
-        (UFOMKLRegressor("precomputed"), y[:5], r"y must have shape \(20,\)"),
-        (UFOMKLRegressor("precomputed"), np.full(20, np.inf), "y must .*, got inf"),
+        (OBSCURERegressor("precomputed", loss=Huber(-1.0)), y, "delta must be"),
+        (UFOMKLRegressor("precomputed"), 1e40 * y, "y must .* to 1e.20"),
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(kernel[None], target)
     bank = KernelBank.from_stack(kernel[None])
     for targets, loss, n_outputs, message in (
-        (y, "absolute", 1, "loss must be one of"),
         (np.full(20, np.nan), "squared", 1, "targets must be finite"),
         (np.arange(20), "logistic", 3, "targets must be class indices from 0 to 2"),
-        (np.arange(20) % 3 - 1, "logistic", 3, "targets must be class indices"),
     ):
         with pytest.raises(ValueError, match=message):
             LossProblem(bank, targets, loss, n_outputs)
-    with pytest.raises(TypeError, match="loss"):
-        OM2(loss="logistic")
-    assert not hasattr(OBSCURE(), "predict_proba") and hasattr(UFOMKL(loss=Logistic()), "predict_proba")
+    assert not hasattr(OBSCURE(), "predict_proba")
     with pytest.raises(AttributeError, match="predict_proba"):
         OBSCURE(loss="squared_hinge").predict_proba(kernel)
-    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
-        UFOMKLRegressor("precomputed", C=100.0, n_epochs=1, finish=False).fit(kernel[None], y)
 
 
 def test_kernels_on_demand():

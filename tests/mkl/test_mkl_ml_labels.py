@@ -170,52 +170,22 @@ def test_mean_auc_leaves_out_what_was_not_trained():
             mean_auc(scores, Y[30:], skip=bad)
 
 
-SCORES, TARGETS = np.linspace(-1.0, 1.0, 27).reshape(9, 3), np.arange(27).reshape(9, 3) % 2
-
-
-@pytest.mark.parametrize(
-    "scores, targets, message",
-    [
-        (np.where(TARGETS, np.nan, SCORES), TARGETS, "Input scores contains NaN"),
-        (SCORES, TARGETS[:, :2], "scores must have shape"),
-        (SCORES[:5], TARGETS, "targets must have one row per sample, 5"),
-        (SCORES[:, 0], np.arange(9) % 3, "targets must hold 0 and 1"),
-        (SCORES, TARGETS.astype(str), "targets must hold 0 and 1"),
-        (SCORES, np.where(TARGETS, np.nan, 1.0), "targets must hold 0 and 1"),
-        (SCORES, [(0, 1), (2,)], "targets must be an array"),
-    ],
-)
-def test_mean_auc_refuses_the_rest(scores, targets, message):
-    with pytest.raises(ValueError, match=rf"^{message}"):
-        mean_auc(scores, targets)
-
-
-# --- errors and warnings
-
-FORMS = r"^y must be class labels, shape \(n,\), or an indicator matrix"
-VALUES = r"^y must hold 0 and 1 \(or -1 and 1\)"
-PATTERN = np.arange(80).reshape(40, 2) % 2
+# --- errors
 
 
 @pytest.mark.parametrize("cls", [MLMKLSum, GMKL, AverageKernelSVM])
 def test_bad_labels_are_one_error_that_names_y(cls):
-    X, _, cues = toy(n=40)
-    refused = [
-        ([(0, 1), (2,)] * 20, FORMS),
-        (pd.Series([[0, 1], [2]] * 20), FORMS),
-        (np.zeros((40, 2, 2), int), FORMS),
-        (3, FORMS),
-        (np.where(PATTERN, "yes", "no"), VALUES),
-        (PATTERN + 1, VALUES),
-    ]
-    for y, message in refused:
-        with pytest.raises(ValueError, match=message) as caught:
+    X, Y, cues = toy(n=40)
+    for y in ([(0, 1), (2,)] * 20, np.zeros((40, 2, 2), int), 3, np.where(Y, "yes", "no"), Y + 1):
+        with pytest.raises(ValueError, match="^y must"):
             make(cls, cues).fit(X, y)
-        assert "\n" not in str(caught.value)
 
 
-def test_a_method_for_class_labels_alone_says_so():
+def test_what_several_labels_do_not_go_with():
     X, Y, cues = toy(n=40)
     for y in (constants(Y), sparse.csr_matrix(Y)):
         with pytest.raises(ValueError, match="y must be class labels to choose a kernel"):
             BestKernelSVM(cues).fit(X, y)
+    for targets in (Y[:30], Y + 1):
+        with pytest.raises(ValueError, match="^targets must"):
+            mean_auc(Y.astype(float), targets)

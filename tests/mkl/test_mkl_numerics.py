@@ -107,48 +107,13 @@ def test_reference_at_extremes(case):
     assert result.objective == pytest.approx(by_hand(problem, result, K, y), rel=1e-7)
 
 
-@pytest.mark.parametrize("cls", STOCHASTIC)
-def test_p_2_is_the_unweighted_sum(cls):
-    K, y = stack(n=40, n_kernels=4)
-    options = {"C": 2.0, "n_epochs": 10, "p": 2.0, "tol": None, "random_state": 0}
-    many = cls("precomputed", **options).fit(K, y)
-    one = cls("precomputed", **options).fit(K.sum(axis=0)[None], y)
-    assert np.ptp(many.kernel_weights_) == 0.0
-    assert many.kernel_weights_[0] == pytest.approx(one.kernel_weights_[0], rel=1e-12)
-    assert_allclose(many.dual_coef_, one.dual_coef_, atol=1e-9)
-    assert many.objective_ == pytest.approx(one.objective_, rel=1e-9)
-    assert many.dual_gap_ == pytest.approx(one.dual_gap_, rel=1e-6)
-
-
-def test_alpha_makes_exact_zeros_that_prediction_does_not_need():
+def test_prediction_does_not_need_kernels_of_weight_0():
     K, y = stack(n=60, n_kernels=6, seed=3)
-    counts = []
-    for alpha in (0.0, 0.05, 0.2, 10.0):
-        model = UFOMKL("precomputed", alpha=alpha, C=10.0, n_epochs=30, random_state=0).fit(K, y)
-        counts.append(np.count_nonzero(model.kernel_weights_))
-        garbage = K.copy()
-        garbage[model.kernel_weights_ == 0.0] = 1e6
-        assert_array_equal(model.decision_function(K), model.decision_function(garbage))
-    assert counts[0] == 6 and counts[-1] == 0
-    assert counts == sorted(counts, reverse=True) and 0 < counts[2] < 6
-
-
-def test_duplicated_kernels_share_their_weight_and_change_little_near_p_1():
-    """At p = 1 a group of equal kernels is worth a single one: ||(m/k, ..., m/k)||_1 = m."""
-    K, y = stack(n=40, n_kernels=3)
-    for cls in STOCHASTIC:
-        model = cls("precomputed", p=1.0001, n_epochs=10, random_state=0).fit(K[[0, 1, 1, 2, 1]], y)
-        weights = model.kernel_weights_
-        assert weights[1] == weights[2] == weights[4]
-    single, double, single_at_2, double_at_2 = (
-        optimum(K[chosen], y, tol=1e-6, p=p, C=1.0)[1]
-        for p in (1.0001, 2.0)
-        for chosen in ([0, 1, 2], [0, 0, 1, 2])
-    )
-    assert double.objective == pytest.approx(single.objective, rel=1e-3)
-    assert double.kernel_weights[0] == pytest.approx(double.kernel_weights[1], rel=1e-9)
-    assert double.kernel_weights[:2].sum() == pytest.approx(single.kernel_weights[0], rel=2e-2)
-    assert double_at_2.objective < 0.97 * single_at_2.objective
+    model = UFOMKL("precomputed", alpha=0.2, C=10.0, n_epochs=30, random_state=0).fit(K, y)
+    assert 0 < np.count_nonzero(model.kernel_weights_) < 6
+    garbage = K.copy()
+    garbage[model.kernel_weights_ == 0.0] = 1e6
+    assert_array_equal(model.decision_function(K), model.decision_function(garbage))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 FIVE = [NoTransfer, PriorFeatures, AverageTL, MultiKT, functools.partial(MKTL, random_state=0)]
 every_learner = pytest.mark.parametrize("cls", FIVE, ids=lambda cls: getattr(cls, "__name__", "MKTL"))
 every_C = pytest.mark.parametrize("C", [0.1, 10.0])
-every_weight = pytest.mark.parametrize("class_weight", [None, "balanced", {0: 5.0, 1: 0.4}], ids=str)
+every_weight = pytest.mark.parametrize("class_weight", ["balanced", {0: 5.0, 1: 0.4}], ids=str)
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["binary", "multiclass"])

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.mktl.compare import BINARY, MULTICLASS
+from companion.mktl.compare import BINARY
 from companion.run.claims import judge
 
 TARGETS = [f"target {k}" for k in range(8)]
@@ -29,19 +29,10 @@ def test_multikt_is_beaten_except_at_three(save_results):
         own = {"NoTransfer": 0.5, "MultiKT": 0.6, "MKTL weighted": 0.58 if n == 3 else 0.7}
         return own.get(method, 0.55) + 0.01 * k
 
-    wider = binary(lambda m, n, k: 0.6 + 0.04 * (m == "MKTL weighted"), noise=0.0)
+    wider = binary(lambda m, n, k: 0.6, noise=0.0)
     found = judge("mktl-1", save_results("thesis-fig-6.2-mean", binary(accuracy), wider=wider))
-    assert "+4.0 (1), +4.0 (3)" in found.text and "MKTL weighted +1" in found.text
     assert (found.verdict, found.n, found.unit, found.tier) == ("holds", 8, "target", "bundled")
     assert len(found.parts) == 4 * 5 + 3 and not any("Multi-KT with 3" in says for says, _ in found.parts)
-
-    for late in ("MKTL weighted", "AverageTL"):  # not with many
-
-        def gone(method, n, k, late=late):
-            return accuracy(method, n, k) - 0.25 * (method == late and n == 15)
-
-        found = judge("mktl-1", save_results("thesis-fig-6.2-mean", binary(gone), wider=wider))
-        assert found.verdict == "mixed" and "15 positives" in found.measure
 
 
 def test_first_worse_than_multikt_then_better(save_results):
@@ -87,59 +78,3 @@ def test_not_clearly_worse_has_to_be_shown(save_results):
 
     found = judge("mktl-2", save_results("thesis-fig-6.2-mean", binary(one_number)))
     assert found.verdict == "mixed" and found.number == pytest.approx(-0.02, abs=0.002)
-
-
-def multiclass(accuracy, noise=0.002):
-    """Figure 6.3: `accuracy` of (task, method, number of samples, of priors)."""
-    rng, rows = np.random.default_rng(0), []
-    tasks = (("animals", 40), ("objects", 14), ("objects", 23))
-    for (name, k), n, s, m in itertools.product(tasks, (1, 5, 20), range(6), MULTICLASS):
-        if (m, k) != ("NoTransfer", 14):
-            row = {"name": name, "n_per_class": n, "n_priors": k, "seed": s, "method": m}
-            rows.append({**row, "accuracy": accuracy(name, m, n, k) + noise * rng.normal()})
-    return pd.DataFrame(rows)
-
-
-@pytest.mark.parametrize("gain, verdict", [(0.02, "holds"), (0.002, "holds, smaller"), (-0.02, "fails")])
-def test_more_priors_help_by_what_counts(save_results, gain, verdict):
-    table = multiclass(lambda name, m, n, k: 0.6 + gain * (k == 23), noise=0.001)
-    save_results("thesis-fig-6.3.draws", table.query("name == 'objects' and method == 'MKTL'"))
-    found = judge("mktl-4", save_results("thesis-fig-6.3", table.query("seed < 2")))  # whose draws are fewer
-    assert (found.verdict, found.n, found.unit) == (verdict, 6, "draw")
-    assert found.number == pytest.approx(gain, abs=0.002)
-
-
-@pytest.mark.parametrize("loss, verdict", [(0.0, "holds"), (0.03, "fails")])
-def test_p_auto_does_as_well(save_results, loss, verdict):
-    table = multiclass(lambda name, m, n, k: 0.6 - loss * ("auto" in m))
-    assert judge("mktl-5", save_results("thesis-fig-6.3", table)).verdict == verdict
-
-
-@pytest.mark.parametrize("gain, verdict", [(-0.02, "holds"), (0.0, "holds"), (0.02, "fails")])
-def test_multikt_is_no_better_than_no_transfer(save_results, gain, verdict):
-    table = multiclass(lambda name, m, n, k: 0.6 + gain * (m == "MultiKT"))
-    assert judge("mktl-7", save_results("thesis-fig-6.3", table)).verdict == verdict
-
-
-def test_gains_with_enough_samples(save_results):
-    """Losses with one sample do not count; a gain that is gone at the largest number does."""
-
-    def accuracy(name, m, n, k, left=0.05):
-        return 0.5 + (m in ("MKTL", "MKTL auto")) * (-0.2 if n == 1 else left if n == 20 else 0.1)
-
-    found = judge("mktl-3", save_results("thesis-fig-6.3", multiclass(accuracy)))
-    assert found.verdict == "holds" and len(found.parts) == 2 * 5
-    table = multiclass(lambda *a: accuracy(*a, left=-0.02))
-    found = judge("mktl-3", save_results("thesis-fig-6.3", table))
-    assert found.verdict == "mixed" and "largest" not in found.measure and "20 samples" in found.measure
-
-
-@pytest.mark.parametrize("seconds, verdict", [(3.0, "holds"), (70.0, "fails")])
-def test_seconds(save_results, seconds, verdict):
-    rows = [
-        ("random", m, n, n * s, 1e-5, 1.0) for m, s in (("MKTL", 0.01), ("MultiKT", 9.0)) for n in (50, 100)
-    ]
-    table = pd.DataFrame(rows, columns=["kind", "method", "n_per_class", "seconds", "gap", "objective"])
-    table.loc[1, "seconds"] = seconds
-    found = judge("mktl-6", save_results("thesis-sec-6.5", table, {"random samples and scores": "generated"}))
-    assert (found.verdict, found.number, found.simulated) == (verdict, seconds, verdict)

@@ -19,7 +19,7 @@ def crowd(seed, n=40, n_labels=3, n_annotators=4, voting=0.8):
     confusion += 0.5 * np.eye(n_labels)
     votes = np.array([[rng.choice(n_labels, p=pi[k]) for pi in confusion] for k in truth])
     votes[rng.random(votes.shape) > voting] = -1
-    return votes, truth
+    return votes
 
 
 def plain_dawid_skene(votes, K, sigma, n_iter):
@@ -50,10 +50,9 @@ def plain_dawid_skene(votes, K, sigma, n_iter):
     return T, pi, share, np.array(objectives)
 
 
-@pytest.mark.parametrize("smoothing", [0.01, 1.0, 6.0])
-@pytest.mark.parametrize("seed", range(2))
-def test_em_equals_its_twin_and_never_falls(seed, smoothing):
-    votes, _ = crowd(seed, n=25)
+@pytest.mark.parametrize("smoothing", [0.01, 6.0])
+def test_em_equals_its_twin_and_never_falls(smoothing):
+    votes = crowd(0, n=25)
     votes[0] = -1  # an item without votes
     result = dawid_skene(votes, 3, smoothing=smoothing, tol=1e-10, max_iter=5000)
     plain = plain_dawid_skene(votes, 3, smoothing / 3, len(result.history))
@@ -61,33 +60,17 @@ def test_em_equals_its_twin_and_never_falls(seed, smoothing):
         assert_allclose(value, expected, rtol=1e-9, atol=1e-12)
     assert result.converged
     assert np.diff(result.history).min() >= -1e-9
-    assert_allclose(result.posterior[0], result.class_prior)
-    assert_allclose(result.confusion.sum(axis=2), 1.0)
-
-
-def test_em_finds_spammers_whom_a_majority_follows():
-    rng = np.random.default_rng(0)
-    truth = rng.integers(3, size=300)
-    good = np.where(rng.random((2, 300)) < 0.1, rng.integers(3, size=(2, 300)), truth)
-    votes = np.column_stack([*good, np.zeros((300, 2), dtype=int)])
-    result = candidates_from_annotators(votes)
-    majority = candidates_from_annotators(votes, method="majority")
-    assert np.mean(result.labels() == truth) > 0.93 > np.mean(majority.labels() == truth)
-    assert_allclose(result.confusion[2:, :, 0], 1.0, atol=0.02)
-    assert np.all(np.diagonal(result.confusion[:2], axis1=1, axis2=2) > 0.8)
-
-
-def test_annotators_who_agree_leave_hard_labels():
-    y = np.array([2, 0, 1, 1, 0, 2])
-    for votes in (np.column_stack([y] * 3), np.column_stack([y] * 5)):
-        for method in ("majority", "dawid-skene"):
-            assert_array_equal(candidates_from_annotators(votes, method=method).labels(), y)
-    assert candidates_from_annotators(votes, method="majority").candidates.n_candidates == [1] * 6
 
 
 def test_candidates_are_the_probable_labels_with_posteriors_as_priors():
-    votes, _ = crowd(1)
+    votes = crowd(1)
     result = candidates_from_annotators(votes, threshold=0.3)
+    assert_array_equal(result.posterior, dawid_skene(votes, 3).posterior)
+    assert_array_equal(result.labels(), result.posterior.argmax(axis=1))
+    counts = np.stack([(votes == k).sum(axis=1) for k in range(3)], axis=1)
+    voted = counts.any(axis=1)
+    shares = counts[voted] / counts[voted].sum(axis=1, keepdims=True)
+    assert_allclose(candidates_from_annotators(votes, method="majority").posterior[voted], shares)
     for i, shares in enumerate(result.posterior):
         kept = np.flatnonzero(shares >= 0.3 * shares.max())
         assert_array_equal(result.candidates.bag(i)[:, 0, 0], kept)
@@ -101,7 +84,7 @@ def test_candidates_are_the_probable_labels_with_posteriors_as_priors():
 
 
 def test_forms_of_votes_agree():
-    votes, _ = crowd(2)
+    votes = crowd(2)
     names = np.array(["a", "b", "c"])
     text = np.where(votes >= 0, names[votes], None)
     item, annotator = np.nonzero(votes >= 0)
@@ -121,15 +104,13 @@ def test_forms_of_votes_agree():
     assert list(more.candidates.classes[0]) == ["c", "b", "a", "d"]
 
 
-@pytest.mark.parametrize(
-    "n, n_annotators, n_labels, accuracy", [(60, 3, 2, 0.92), (300, 5, 3, 0.8), (60, 5, 3, 0.8)]
-)
+@pytest.mark.parametrize("n, n_annotators, n_labels, accuracy", [(60, 3, 2, 0.92), (60, 5, 3, 0.8)])
 def test_votes_that_do_not_determine_confusions(n, n_annotators, n_labels, accuracy):
     """Where 0 to 100% of the items have a second vote, labels are about as good as the votes themselves."""
     rng = np.random.default_rng(0)
     truth = rng.integers(n_labels, size=n)
     warned = []
-    for overlap in (0.0, 0.05, 0.2, 0.5, 0.8, 1.0):
+    for overlap in (0.0, 0.2, 0.5, 1.0):
         difference = []
         for _ in range(5):
             votes = np.full((n, n_annotators), -1)
@@ -152,25 +133,16 @@ def test_votes_that_do_not_determine_confusions(n, n_annotators, n_labels, accur
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"votes": [0, 1]}, r"votes must be of shape"),
         ({"votes": [[None, None]]}, "votes must hold at least one label"),
         ({"classes": [0, 1]}, "votes must be among classes, got 2"),
-        ({"method": "mean"}, "method must be 'dawid-skene' or"),
-        ({"threshold": 1.5}, "threshold must .* from 0 to 1"),
-        ({"threshold": -0.1}, "threshold must .* from 0 to 1"),
-        ({"smoothing": 0.0}, "smoothing must be a finite number > 0"),
         (
             {"votes": pd.DataFrame({"item": [0, 0], "annotator": [1, 1], "label": [0, 1]})},
             "at most one label",
         ),
-        ({"votes": pd.DataFrame({"item": ["x"], "annotator": [1], "label": [0]})}, "the row of X, must"),
-        ({"votes": pd.DataFrame({"item": [0.5], "annotator": [1], "label": [0]})}, "the row of X, must"),
         ({"votes": pd.DataFrame({"item": [0, np.nan], "annotator": 1, "label": 0})}, "the row of X, must"),
         ({"votes": pd.DataFrame({"item": [0, 9], "a": [1, 1]})}, "columns item, annotator, label or none"),
         ({"votes": pd.DataFrame({"item": [0, 999], "annotator": 1, "label": 0})}, "got 2 up to 999"),
         ({"votes": [[-1, 1], [1, 1]]}, "classes must not include -1"),
-        ({"classes": [-1, 0, 1, 2]}, "classes must not include -1"),
-        ({"classes": [0, 1, 2, 0]}, "classes must be distinct"),
         ({"votes": [[1, "a"], ["a", 1]]}, "votes must be numbers or text"),
     ],
 )
@@ -181,18 +153,15 @@ def test_bad_votes(change, message):
 
 
 def test_all_labels_as_candidates_are_doubted():
-    items = candidates_from_annotators(crowd(0)[0], threshold=0.0)
+    items = candidates_from_annotators(crowd(0), threshold=0.0)
     X = np.random.default_rng(0).normal(size=(items.candidates.n_bags, 3))
     with pytest.warns(ConvergenceWarning, match="MMS has learned nothing"):
         MMS(random_state=0).fit(X, items.candidates)
 
 
-def test_em_checks_codes_and_warns():
-    for votes in ([[0, 3]], [[-2, 0]], [[-1, -1]], [[0.5]], [0]):
-        with pytest.raises(ValueError, match="votes must (have .* from -1|hold at)"):
-            dawid_skene(votes, 3)
+def test_em_that_stops_early_warns():
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        assert not dawid_skene(crowd(0)[0], 3, max_iter=2).converged
+        assert not dawid_skene(crowd(0), 3, max_iter=2).converged
 
 
 def plain_links(sets, same, different, starts):
@@ -213,7 +182,7 @@ def plain_links(sets, same, different, starts):
 
 
 @pytest.mark.parametrize("n_attributes", [1, 2])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_links_equal_brute_force(seed, n_attributes):
     rng = np.random.default_rng(seed)
     sizes = [1, 2, 1, 1, 2, 3]
@@ -243,32 +212,19 @@ def test_links_equal_brute_force(seed, n_attributes):
 
 def test_limits_of_links():
     items = CandidateSet([[[0], [1], [2]]] * 4)
-    free = candidates_from_links(items, bag_sizes=[4])
-    assert free.n_candidates == [81] and free.priors(0) is None
     assert candidates_from_links(items).n_candidates == items.n_candidates  # bags stay
-    chain = candidates_from_links(items, [[0, 1], [3, 2], [1, 2]], bag_sizes=[4])
-    assert_array_equal(chain.bag(0)[:, :, 0], np.repeat([[0], [1], [2]], 4, axis=1))
     star = candidates_from_links(items, [[0, 3], [1, 3], [2, 3]], bag_sizes=[4], most=9)
-    assert_array_equal(star.bag(0), chain.bag(0))
-    known = CandidateSet([[[0]], [[1]], [[0], [1]], [[1], [2]]], n_labels=3)
-    exact = candidates_from_links(known, [[1, 2]], [[2, 3]], bag_sizes=[4])
-    y = [0, 1, 1, 2]
-    assert_array_equal(exact.bag(0)[:, :, 0], [y])
-    assert_array_equal(MMS(random_state=0).fit(np.eye(3)[y], exact).predict(np.eye(3)[y]), y)
+    assert_array_equal(star.bag(0)[:, :, 0], np.repeat([[0], [1], [2]], 4, axis=1))
 
 
 @pytest.mark.parametrize(
     "change, message",
     [
         ({"must_link": [[0, 1]], "cannot_link": [[1, 0]]}, "links of bag 0 leave its first 2 instances no"),
-        ({"cannot_link": [[2, 3], [3, 4], [2, 4]]}, "links of bag 1 leave its first 3 instances no labeling"),
         ({"bag_sizes": [5], "most": 31}, "bag 0 has more than 31 labelings of its first 5 instances"),
         ({"must_link": [[1, 2]]}, r"must_link must link two instances of one bag, got rows \[1, 2\]"),
         ({"cannot_link": [[1, 1]]}, r"cannot_link must link two instances of one bag, got rows \[1, 1\]"),
-        ({"must_link": [[0, 5]]}, "must_link must .* 0 to 4, got 5"),
-        ({"must_link": [0, 1]}, r"must_link must have shape \(n_links, 2\)"),
         ({"bag_sizes": [2, 2]}, "bag_sizes must add up to the 5 rows"),
-        ({"most": 0}, "most must be an integer >= 1"),
     ],
 )
 def test_bad_links(change, message):

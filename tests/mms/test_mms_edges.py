@@ -140,20 +140,15 @@ def test_errors_of_all(model):
         model.predict(X, sets)
     fewer = "X must have one row per instance of candidates, 15, got "
     refused = [
-        (lambda: model.fit(X, y), TypeError, "candidates must be a CandidateSet, got ndarray"),
+        (lambda: model.fit(X, y), TypeError, "candidates must be a CandidateSet"),
         (lambda: model.fit(X[1:], sets), ValueError, fewer + "14"),
         (lambda: model.fit(np.full_like(X, np.nan), sets), ValueError, "NaN"),
-        (lambda: model.predict(X[:, :3]), ValueError, "expecting 5 features|X must have 5 columns"),
-        (lambda: model.predict(X, y), TypeError, "candidates must be a CandidateSet"),
+        (lambda: model.fit(X, sets).predict(X[:, :3]), ValueError, "5 features|X must have 5 columns"),
         (lambda: model.predict(X[:4], sets), ValueError, fewer + "4"),
         (lambda: model.predict(X, other), ValueError, "candidates must have the labels of training"),
         (lambda: model.score(X, y[1:]), ValueError, "y must have shape"),
     ]
-    given = X.copy()
-    for number, (call, error, words) in enumerate(refused):
-        if number == 3:
-            model.fit(X, sets)
-            assert_array_equal(X, given)
+    for call, error, words in refused:
         with pytest.raises(error, match=words):
             call()
     if isinstance(model, (MIMLSVM, M3MIML)):

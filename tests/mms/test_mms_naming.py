@@ -319,28 +319,6 @@ def test_a_matching_counts_as_its_list(model, assignment):
     assert_array_equal(fits[0].predict(X, long), fits[0].predict(X, short))
 
 
-@pytest.mark.parametrize("assignment", ["soft", "hard"])
-@pytest.mark.parametrize(
-    "model",
-    [
-        *(GMMNaming(regularization=0.05, **PLAIN), GMMNaming(n_components_pca=2)),
-        *(DistNaming(metric="sqeuclidean"), DistNaming(scale=0.02)),
-    ],
-)
-def test_the_objective_never_falls(model, assignment):
-    risen = 0.0
-    for seed in range(8):
-        _, candidates, X = problem(seed, (4, 3), n_bags=25, d=4, most=4, n_candidates=8)
-        fitted = clone(model).set_params(assignment=assignment, tol=0.0, max_iter=60).fit(X, candidates)
-        history = fitted.history_
-        assert list(history.columns) == ["step", "seconds", "log_likelihood", "objective"]
-        rises = np.diff(history["objective"])
-        assert np.all(rises >= -1e-9 * np.abs(history["objective"].iloc[:-1]))
-        assert np.all(np.diff(history["seconds"]) >= 0.0)
-        risen += rises.sum()
-    assert risen > 0.1
-
-
 def test_gmm_with_one_candidate_is_discriminant_analysis():
     rng = np.random.default_rng(10)
     y = np.repeat(np.arange(3), [20, 30, 10])
@@ -355,21 +333,6 @@ def test_gmm_with_one_candidate_is_discriminant_analysis():
     assert_allclose(model.covariances_[0][0], wanted.covariance_, atol=1e-8)
     assert_allclose(model.decision_function(new), wanted.predict_log_proba(new), atol=1e-6)
     assert_array_equal(model.responsibilities_, np.eye(3)[y])
-
-
-def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
-    rng = np.random.default_rng(11)
-    y = np.repeat([1, 2, 3], [8, 12, 5])
-    X, new = rng.normal(size=(25, 4)), rng.normal(size=(6, 4))
-    known = CandidateSet.from_labels(y, n_labels=4, null=0)
-    model = uncalibrated(DistNaming(metric="sqeuclidean", scale=2.0).fit(X, known))
-    D = cdist(new, X, "sqeuclidean")
-    parts = [np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)]
-    density = np.stack(parts, axis=1)
-    found = model.decision_function(new)
-    assert_allclose(found[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
-    assert np.all(found[:, 0] == -np.inf)  # nobody is null
-    assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
 
 
 def test_calibration_fits_the_responsibilities():
@@ -391,7 +354,7 @@ def test_calibration_fits_the_responsibilities():
 
 @both
 def test_columns_in_either_form_and_float32(model):
-    _, candidates, X = problem(6, (5, 4), n_bags=40, d=6)
+    _, candidates, X = problem(6, (5, 4), n_bags=20, d=6)
     wanted = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
     other = clone(model).set_params(columns=[np.arange(6) < 3, [3, 4, 5]]).fit(pd.DataFrame(X), candidates)
     assert_allclose(other.history_["objective"], wanted.history_["objective"], rtol=1e-10)
@@ -464,13 +427,10 @@ X_26 = np.abs(np.random.default_rng(0).normal(size=(26, 3)))
 @pytest.mark.parametrize(
     "model, X, message",
     [
-        (GMMNaming(), np.zeros(26), "Expected 2D array, got 1D array"),
         (GMMNaming(columns=slice(5, 9)), X_26, "columns must choose from the 3 columns"),
         (DistNaming(columns=[0, 7]), X_26, "columns must choose from the 3 columns"),
         (DistNaming(columns=[slice(0, 2)] * 3), X_26, "columns must be given once or once for each of"),
         (GMMNaming(n_components_pca=9), X_26, "n_components_pca must be an integer from 1 to 3, got 9"),
-        (GMMNaming(n_components_pca=1.5), X_26, "'n_components_pca' parameter of GMMNaming must be"),
-        (DistNaming(scale=0.0), X_26, "'scale' parameter of DistNaming must be a float"),
     ],
 )
 def test_errors(model, X, message):

@@ -5,18 +5,14 @@ import itertools
 import numpy as np
 import pytest
 from mms_twins import (
-    algorithm_10,
     ambiguous_loss,
-    best_value,
     hamming,
-    most_violating,
     prediction,
     random_listed,
     random_scores,
     slot_loss,
     surrogate,
     tuples,
-    violation,
 )
 
 from companion.mms import theorems as t
@@ -146,28 +142,3 @@ def test_priors_break_proposition_5_3_where_scores_are_negative():
     assert ambiguous_loss(prediction(scores, 1), listed) == 1
     assert surrogate(scores, listed, (3,)) == 1.5
     assert surrogate(scores, listed, (3,), priors=[1.0, 0.5]) == 0.75
-
-
-def test_shares_of_exact_answers_by_enumeration():
-    K = 5
-    options = {"n_labels": K, "n_known": 4, "lead": 1.0}
-    found = t.search_shares(60, "names", n_instances=2, n_candidates=7, seed=4, **options)
-    rng = np.random.default_rng([4, 25])
-    shortfalls, losses = [], []
-    for _ in range(60):
-        vectors = t.random_bag(rng, "names", 2, 4, 7)
-        vectors = np.append(0, 1 + rng.permutation(4)[:3])[vectors]
-        scores = rng.normal(size=(2, K))
-        scores[[0, 1], vectors[0]] += 1.0
-        listed = tuples(vectors)
-        exact = most_violating([scores], listed, (K,))[0]
-        heap = violation([scores], algorithm_10([scores], listed, (K,))[0], listed)
-        shortfalls.append(exact - heap)
-        losses.append([max(0.0, value - best_value([scores], listed)) for value in (exact, heap)])
-    missed = np.array(shortfalls) > 1e-6
-    assert 0 < missed.sum() < 60 and found["n_bags"] == 60
-    assert found["same"] == pytest.approx(1 - missed.mean())
-    assert found["largest"] == pytest.approx(max(shortfalls))
-    assert found["mean"] == pytest.approx(np.mean(shortfalls))
-    exact, heap = np.sum(losses, axis=0)
-    assert found["lost"] == pytest.approx(1 - heap / exact) and found["above"] == 0

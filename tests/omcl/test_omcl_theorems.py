@@ -45,7 +45,7 @@ def test_theorem_3_1(seed, n_classes, step):
 
     The selector u_y picks the cue's score of class y, so that its loss is the cue's and ||u||^2 = M.
     """
-    X, y = stream(seed, n_classes)
+    X, y = stream(seed, n_classes, n=60)
     cues = [
         ("a", ProjectronPlusPlus(RBF(scale=0.5), eta=0.3), [0, 1]),
         ("b", KernelPerceptron(RBF(scale=0.5)), [2, 3]),

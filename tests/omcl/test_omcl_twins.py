@@ -85,26 +85,6 @@ def test_all_kernels(rule, name):
     check(stream.partial_fit(K[70:], y[70:], sample_weight=weights[70:]), twin)
 
 
-@pytest.mark.parametrize("duplicates", [0.0, 0.3])
-@pytest.mark.parametrize("name", ["rbf", "chi2", "linear"])
-def test_projectron_with_eta_0_predicts_as_the_perceptron(name, duplicates):
-    """Also where samples come again, which it projects and the Perceptron adds."""
-    kernel, _, _ = KERNELS[name]
-    for n_classes in (2, 3, 7):
-        X, y = make_stream(600, 8, n_classes, seed=5, noise=0.3, duplicates=duplicates)
-        perceptron = make("perceptron", kernel).fit(X, y)
-        projectron = make("projectron", kernel, 0.0).fit(X, y)
-        assert_array_equal(projectron.online_errors_, perceptron.online_errors_)
-        assert_allclose(projectron.online_losses_, perceptron.online_losses_, atol=1e-8)
-        new = make_stream(200, 8, n_classes, seed=6)[0]
-        for average in (True, False):
-            scores = [m.set_params(average=average).decision_function(new) for m in (perceptron, projectron)]
-            assert_allclose(scores[1], scores[0], atol=1e-8)
-        if name == "linear":
-            assert len(projectron.support_) <= 8  # the span of 8 features
-        assert (len(projectron.support_) < len(perceptron.support_)) == (duplicates > 0.0 or name == "linear")
-
-
 @pytest.mark.parametrize(
     "rule, n_columns, scale, eta", [("projectron", 2, 0.5, 0.1), ("projectron++", 4, 0.12, 0.3)]
 )
@@ -199,19 +179,3 @@ def test_samples_of_zeros_change_nothing(C):
     model.partial_fit(np.full((2, 3), 1e-170), [1, 2])  # its square is 0
     model.partial_fit(np.eye(3), [0, 1, 2])
     assert np.isfinite(model.coef_).all()
-
-
-def test_margin_errors_whose_gain_is_too_small_are_skipped():
-    """Thesis Algorithm 2, line 16: not updated where the loss is at most Delta / eta; with eta = 0, unless
-    within the span."""
-    X, y = np.array([[0.0], [1.0]]), [0, 0]
-    k = np.exp(-1.0)
-    loss, delta = 1.0 - 2.0 * k, np.sqrt(2.0 * (1.0 - k * k))
-    for eta, updates in ((0.99 * delta / loss, 1), (1.01 * delta / loss, 2), (0.0, 1)):
-        model = ProjectronPlusPlus(RBF(scale=1.0), eta=eta, average=False).partial_fit(X, y, classes=[0, 1])
-        assert model.n_updates_ == updates
-    twice = ProjectronPlusPlus(Linear(), eta=0.0, normalize=False, average=False)
-    twice.partial_fit([[1.0], [0.3]], y, classes=[0, 1])
-    loss = 1.0 - 2.0 * 0.3
-    step = min(loss / (2.0 * 0.09), 2.0 * loss / (2.0 * 0.09), 1.0)
-    assert_allclose(twice.dual_coef_, [[1.0 + 0.3 * step, -1.0 - 0.3 * step]])

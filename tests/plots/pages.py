@@ -5,9 +5,8 @@ import warnings
 
 import numpy as np
 from matplotlib.colors import same_color
-from numpy.testing import assert_allclose, assert_array_equal
 
-from companion.run.figures import interval, method_style
+from companion.run.figures import method_style
 
 
 def within(box, frame, slack=0.0):
@@ -53,40 +52,10 @@ def apart(fig):
         assert wide <= 1.0 or high <= 1.0, (one, other)
 
 
-def legend(fig):
-    (only,) = fig.legends
-    return [text.get_text() for text in only.get_texts()]
-
-
-def labels_of(methods):
-    return sorted(method_style(m)["label"] for m in methods)
-
-
 def named(ax, method):
     (line,) = [line for line in ax.lines if line.get_label() == method_style(method)["label"]]
     assert same_color(line.get_color(), method_style(method)["color"])
     return line
-
-
-def has_band(ax, grid):
-    """Some band of the panel is the interval of these repetitions."""
-    spread = interval(np.asarray(grid))
-    ends = [path.vertices[:, 1] for shade in ax.collections for path in shade.get_paths()]
-    return any(np.allclose([y.min(), y.max()], [spread.low.min(), spread.high.max()]) for y in ends)
-
-
-def check_curve(ax, line, grid):
-    """A line is the mean of the rows of a grid; with several rows it has its band."""
-    assert_array_equal(line.get_xdata(), grid.columns)
-    assert_allclose(line.get_ydata(), grid.mean())
-    assert len(grid) == 1 or has_band(ax, grid)
-
-
-def check_curves(ax, table, x, y, methods, runs="seed", factor=100.0):
-    """The panel has the mean and the band of each of these methods."""
-    for method in methods:
-        grid = table[table["method"] == method].pivot(index=runs, columns=x, values=y)
-        check_curve(ax, named(ax, method), factor * grid)
 
 
 def shuffled(table):

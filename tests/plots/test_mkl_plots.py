@@ -1,16 +1,14 @@
-"""The MKL chapter's drawings, and what its idea pictures and sliders say."""
+"""The MKL chapter's drawings say what their tables say."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 from pages import apart, drawn
 
-import companion.mkl.figures_shared  # noqa: F401  (methods at a smaller C get their styles)
 from companion.plots import mkl as draw
 from companion.plots import mkl_ideas as ideas
-from companion.run.figures import CHECKOUT, GREEN, RED, STYLE
+from companion.run.figures import GREEN, RED
 
 
 def test_things_frames_tell_right_from_wrong():
@@ -26,30 +24,6 @@ def test_things_frames_tell_right_from_wrong():
     assert shown == table.to_numpy().tolist()
 
 
-PAGES = {
-    "accuracies": ("thesis-fig-4.9-leaves.runs",),
-    "convergence": ("thesis-fig-4.5", "thesis-fig-4.5.svm"),
-    "many_kernels": ("thesis-fig-4.10", "thesis-fig-4.10.alpha"),
-    "mistake_bounds": ("thesis-thm-4.1", "thesis-thm-4.1.useless"),
-    "online_panels": ("thesis-fig-4.3", "thesis-fig-4.3.batch"),
-    "training_sizes": ("thesis-fig-4.8", "thesis-fig-4.8.gap"),
-    "suboptimality_bounds": ("thesis-thm-4.2",),
-    "update_bounds": ("thesis-thm-4.3",),
-}
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_of_the_reference_is_drawn(name):
-    """Every panel has data and labels, and every page a legend where it does not name what it draws."""
-    tables = [pd.read_csv(CHECKOUT / "figures" / "reference" / f"{table}.csv") for table in PAGES[name]]
-    with plt.rc_context(STYLE):
-        fig = getattr(draw, name)(*tables)
-    assert all(ax.has_data() and ax.get_xlabel() for ax in fig.axes)
-    assert any(ax.get_ylabel() for ax in fig.axes) or name == "accuracies"
-    assert len(fig.legends) == (name not in ("accuracies", "many_kernels", "online_panels"))
-    plt.close(fig)
-
-
 def test_dots_agree_best_with_theta():
     theta = np.array([1.0, 0.6])
     fig = ideas.norm_balls(theta)
@@ -59,16 +33,3 @@ def test_dots_agree_best_with_theta():
         point = dot.get_xydata()[0]
         assert (point**p).sum() == pytest.approx(1.0)
         assert theta @ point >= (edge.get_xydata() @ theta).max() - 1e-9
-
-
-def test_sliders_draw_what_the_tables_hold():
-    fits = pd.DataFrame({"C": 1.0, "alpha": [0.1, 0.2], "shape": [3.0, 0.0], "colour": [1.0, 0.0]})
-    fits["test_error"] = [0.25, 0.5]
-    fig, axes = plt.subplots(1, 2)
-    ideas.kept_and_error(axes, fits, 1.0, 0.1)
-    assert [bar.get_height() for bar in axes[0].patches] == [0.75, 0.25]
-    for ax in axes:
-        ax.clear()
-    ideas.weights_and_errors(axes, ["a", "b"], np.array([1.0, 3.0]), np.array([True, False]))
-    assert [bar.get_height() for bar in axes[0].patches] == [0.25, 0.75]
-    assert list(axes[1].get_lines()[0].get_ydata()) == [100.0, 50.0]

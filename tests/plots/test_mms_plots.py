@@ -10,7 +10,7 @@ from matplotlib.table import Table
 from numpy.testing import assert_allclose
 from pages import drawn, named
 
-from companion.mms import ARTIFICIAL, MODELS
+from companion.mms import ARTIFICIAL
 from companion.mms.methods import SUPERVISED, WEAK
 from companion.mms.theorems import CLASSIFIERS
 from companion.plots import mms as draw
@@ -46,48 +46,6 @@ def bounds():
     return uniform(["task", "classifier", "seed"], rows, ["true", "bound"])
 
 
-def joint():
-    parts = {"both": ("name", "verb"), "name": ("name",), "verb": ("verb",)}
-    models = [(method, modelled) for modelled, methods in MODELS.items() for method in methods]
-    rows = [(*model, part, seed) for model in models for part in parts[model[1]] for seed in range(3)]
-    columns = ["method", "modelled", "attribute", "seed"]
-    return uniform(columns, rows, ["assignment", "recognition", "with_caption"])
-
-
-@pytest.mark.parametrize(
-    "make, table, n_axes",
-    [
-        (draw.accuracy_curves, curves, 2),
-        (draw.rounds, by_round, 4),
-        (draw.bound, bounds, 4),
-        (draw.joint_models, joint, 6),
-    ],
-)
-def test_every_figure_is_drawn(make, table, n_axes):
-    fig = drawn(make(table()), everything=False)
-    assert len(fig.axes) == n_axes
-    assert all(ax.lines for ax in fig.axes)
-    assert fig.axes[-1].get_xlabel() or fig.get_supxlabel()
-
-
-def test_searches_are_compared_with_algorithm_10():
-    measures = ("objective", "accuracy", "seconds", "missed")
-    columns = pd.MultiIndex.from_product([measures, ("algorithm-10", "lp", "exact")])
-    draws = pd.DataFrame(np.random.default_rng(0).uniform(0.2, 0.9, (4, 12)), columns=columns)
-    draws["seconds", "exact"] = 2.0 * draws["seconds", "algorithm-10"]
-    fig = drawn(draw.searches({"bags": draws, "captioned items": draws}), everything=False)
-    missed, _, accuracy, seconds = fig.axes
-    assert [label.get_text() for label in seconds.get_yticklabels()] == ["relaxation", "exact"] * 2
-    assert "captioned items (simulated): exact" in [label.get_text() for label in accuracy.get_yticklabels()]
-    assert_allclose(missed.lines[1].get_xdata(), 100.0 * draws["missed", "algorithm-10"].mean())
-    assert_allclose(seconds.lines[3].get_xdata(), 100.0)
-
-
-def test_the_idea_is_drawn():
-    _, grid, bars = drawn(draw.idea(), everything=False).axes
-    assert grid.images and bars.patches and bars.get_xlabel()
-
-
 def test_curves_are_means_of_the_draws():
     table = curves()
     fig = draw.accuracy_curves(table)
@@ -115,34 +73,12 @@ def test_an_endless_bound_does_not_stretch_the_page():
     assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
 
 
-def test_drawings_under_sliders(news):
-    fig, axes = plt.subplots(1, 2)
-    shares = pd.DataFrame({"MMS": [0.8, 0.9], "CLSVM": [0.4, 0.6]})
-    draw.place(axes, shares, pd.DataFrame([[1.0, 0.25], [0.75, 1.0]]))
-    assert_allclose([bar.get_width() for bar in axes[0].patches], [85, 50])
-    drawn(fig)
-    fig, axes = plt.subplots(1, 2)
-    table = by_round().query("name == 'letter' and seed == 0")
-    draw.objectives(axes, dict(iter(table.groupby("solver"))))
-    drawn(fig)
-    fig, axes = plt.subplots(1, 2)
-    draw.item(axes, news, 2, 2)
-    assert axes[0].images and axes[1].tables
-    draw.item(axes, news, 2, 9)
-    assert not axes[0].images and axes[0].texts
-
-
 # --- captioned items
 
 
 @pytest.fixture(scope="module")
 def news():
     return make_captioned(90, n_names=30, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def poses():
-    return make_captioned(90, kind="poses", random_state=0)
 
 
 def rows_of(item, most=34):
@@ -153,20 +89,6 @@ def rows_of(item, most=34):
     cells = table.get_celld()
     n_rows, n_columns = np.max(list(cells), axis=0) + 1
     return [[cells[r, c].get_text().get_text() for c in range(n_columns)] for r in range(1, n_rows)]
-
-
-def test_items_are_drawn(news, poses):
-    two, _ = next(mms_items.examples(poses, 2, 2))
-    three, _ = next(mms_items.examples(news, 3, 3))
-    for fig in (
-        mms_items.items(poses, two, next(mms_items.examples(poses, 1, 2))[0]),
-        mms_items.items(news, three),
-        mms_items.thesis_captions(),
-        mms_items.people(news, 3),
-        mms_items.captioned(["cat face", "dog face"], "A dog meets a cat.", ["dog", "cat"]),
-    ):
-        drawn(fig, everything=False)
-        assert any(ax.images or ax.tables for ax in fig.axes)
 
 
 def test_the_thesis_sets_are_those_of_its_captions():
@@ -192,15 +114,3 @@ def test_what_an_indicator_rules_out_is_marked(news):
     item = next(item for _, item in pairs if 0 < item.n_candidates < item.n_free)
     out = [row for row in rows_of(item) if row[0] == mms_items.OUT]
     assert len(out) == min(mms_items.N_EXCLUDED, item.n_free - item.n_candidates)
-
-
-def test_examples_are_as_requested(news, poses):
-    number, item = next(mms_items.examples(news, 2, 3))
-    assert news.bag_sizes[number] == 2 and len(news.caption_mentions(number)) == 3
-    names = news.vocabulary.names[item.true[:, 0]]
-    assert names.tolist() == news.truth()[news.rows([number])].tolist()
-    number, item = next(mms_items.examples(poses, 2, 2))
-    truth = poses.truth(None, poses.vocabulary.verbs)[poses.rows([number])]
-    assert poses.vocabulary.verbs[item.true[:, 1]].tolist() == truth[:, 1].tolist()
-    assert item.candidates.contains(0, item.true)
-    assert next(mms_items.examples(news, 2, 9), None) is None

@@ -2,14 +2,12 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from pages import drawn
 
-from companion.oks.theorems import stream_of
 from companion.plots import oks as draw
 
 pytestmark = pytest.mark.usefixtures("house_style")
@@ -26,54 +24,6 @@ def test_every_kernel_lies_inside_its_figure(n_kernels):
     chosen = grid(name=table["name"].unique(), method=("MuSVM", "OKS", "SOM"))
     fig = drawn(draw.extremes(table, chosen.assign(seed=0, accuracy=0.8, chance=0.5)))
     assert fig.axes[0].get_xlim()[0] < 100 * table["accuracy"].min()
-
-
-def test_methods_are_named_at_their_points():
-    methods = pd.DataFrame({"right": [70.0, 75.0], "seconds": [1.0, 4.0]}, index=["OKS", "OM2"])
-    (ax,) = drawn(draw.price(methods)).axes
-    assert [text.get_text() for text in ax.texts] == ["OKS-SVM", "OM-2"]
-
-
-def test_probabilities_the_idea_and_the_slider_are_drawn():
-    points = grid(step=(10, 20, 30), kernel=range(1, 9))
-    rising = points.assign(probability=0.01 * points["kernel"] * points["step"] / 30)
-    quality = pd.DataFrame({"kernel": range(1, 9), "kernel_name": list("abcdefgh")})
-    drawn(draw.probabilities({"2": rising, "5": rising}, quality.assign(name="x", accuracy=0.5)))
-    drawn(draw.idea())
-    fig, (left, right) = plt.subplots(1, 2)
-    draw.bandit(stream_of("one useful", 60, 0))((left, right), delta=0.2, eta=0.1, n_kernels=4)
-    assert sum(bar.get_width() for bar in right.patches) == pytest.approx(1.0)
-    assert sum(line.get_ydata()[-1] for line in left.lines) == pytest.approx(1.0)
-
-
-def test_streams_are_drawn():
-    """A column for each stream, a row for each table, a colour for each case, bands but of limits."""
-    table = grid(kind=("pendigits", "random"), seed=(0, 1), n_samples=(10, 20, 40), delta=(0.2, 0.5))
-    table = table.assign(mean=table["n_samples"] * (1 + table["seed"]) * table["delta"], bound=50.0)
-    rows = {
-        "mistakes": (table, {"mean": "algorithm", "bound": "bound"}, ["delta"]),
-        "share": (table[table["delta"] == 0.5], {"bound": "share"}, []),
-    }
-    fig = drawn(draw.streams(rows, "n_samples"))
-    first = fig.axes[0]
-    assert [ax.get_title() for ax in fig.axes] == ["Pendigits, odd or even", "random labels", "", ""]
-    assert [ax.get_ylabel() for ax in fig.axes] == ["mistakes", "", "share", ""]
-    assert [len(ax.lines) for ax in fig.axes] == [4, 4, 1, 1] and len(first.collections) == 2
-    assert_allclose(first.lines[0].get_ydata(), [3.0, 6.0, 12.0])
-    assert_allclose(first.lines[3].get_ydata(), 50.0)
-
-
-def test_kinds_of_features_are_drawn():
-    table = grid(kind=("RGB 1x1", "gist"), kernel=("linear", "rbf"))
-    table = table.assign(kernel_name=table["kind"] + " " + table["kernel"], accuracy=[0.5, 0.6, 0.7, 0.8])
-    images = np.zeros((30, 8, 8, 3), np.uint8)
-    fig = draw.kinds(
-        table[["kernel_name", "accuracy"]], {"bird": images, "both err": images[:0]}, "bird/tool"
-    )
-    fig.canvas.draw()
-    *pictures, accuracies = fig.axes
-    assert [ax.get_title() for ax in pictures] == ["bird (30)", "both err (0)"]
-    assert_allclose(accuracies.images[0].get_array(), [[50.0, 60.0], [70.0, 80.0]])
 
 
 def test_passes_are_drawn_pair_by_pair():

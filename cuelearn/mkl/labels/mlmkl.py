@@ -105,7 +105,9 @@ class SharedRun(Run):
         self.name = name
         self.half = half
         self.min_iter = min(min_iter, n_iter)
-        self.tol = None if tol is None else expect("tol", tol, above=0)
+        self.tol = None
+        if tol is not None:
+            self.tol = expect("tol", tol, above=0)
         even = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels)
         self.path = [even]
         self.iterates = [even]
@@ -151,7 +153,9 @@ class SharedRun(Run):
 def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
     r"""Estimated gradients of L for p and :math:`\gamma_k` (equations 8, 9), and :math:`H_k(p)`."""
     solution = problem.solve(k, weights)
-    share = 1.0 if gamma is None else gamma[k] / smoothed[k]
+    share = 1.0
+    if gamma is not None:
+        share = gamma[k] / smoothed[k]
     of_p = -0.5 * share * problem.quadratics([k])[:, 0]
     return of_p, (solution.value - level) / smoothed[k], solution.value
 
@@ -183,7 +187,8 @@ def solve_mlmkl_sa(
     subtracts the mean of the latest losses, weighted by :math:`\gamma'`, from equation 9, which removes most
     noise, and stops by the change since half as many iterations: that since the last one is about 1/t anyway.
     """
-    rng = np.random.default_rng() if rng is None else rng
+    if rng is None:
+        rng = np.random.default_rng()
     expect("delta", delta, low=0, high=1)
     s = problem.bank.n_kernels
     m = problem.n_problems
@@ -199,7 +204,9 @@ def solve_mlmkl_sa(
         gamma = for_gamma.weights
         smoothed = (1.0 - delta) * gamma + delta / m
         k = int(rng.choice(m, p=smoothed / smoothed.sum()))
-        level = loss_level(last, smoothed) if corrected else 0.0
+        level = 0.0
+        if corrected:
+            level = loss_level(last, smoothed)
         of_p, of_gamma, value = sa_gradients(problem, k, p, smoothed, gamma if corrected else None, level)
         last[k] = value
         run.drawn.append(k)
@@ -329,7 +336,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, samp
     if not (decided or slack <= tol * worst):
         message = f"saddle_gap has a slack of {slack / worst:.2g} of the worst class, above tol={tol:g}"
         warn_user(message, ConvergenceWarning)
-    lower = np.nan if problem.bank.indefinite else lower
+    if problem.bank.indefinite:
+        lower = np.nan
     return SaddleGap(worst - lower, worst, lower, slack)
 
 

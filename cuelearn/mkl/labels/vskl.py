@@ -71,7 +71,9 @@ def group_scales(quadratics, s, least=0.0):
 
 def dual_exponent(s):
     """r with 1/r + 1/s = 1."""
-    return 1.0 if math.isinf(s) else s / (s - 1.0)
+    if math.isinf(s):
+        return 1.0
+    return s / (s - 1.0)
 
 
 class MirrorSubproblem(BoxSubproblem):
@@ -93,7 +95,9 @@ class MirrorSubproblem(BoxSubproblem):
         self.value = None
         self.slope = None
         # group shares are gamma to this power
-        self.power = 1.0 / (1.0 - 2.0 / s) if s > 2.0 else 1.0
+        self.power = 1.0
+        if s > 2.0:
+            self.power = 1.0 / (1.0 - 2.0 / s)
 
     def wanted(self):
         """Allowed error of G."""
@@ -152,7 +156,9 @@ class MirrorSubproblem(BoxSubproblem):
         largest = np.array([norms[members].max() for members in self.members])
         total = float(alpha.sum())
         squared = group_norm(largest, dual_exponent(self.s)) ** 2
-        scale = largest_multiple(alpha, self.limits) if total > 0.0 else 0.0
+        scale = 0.0
+        if total > 0.0:
+            scale = largest_multiple(alpha, self.limits)
         if squared > 0.0:
             scale = min(scale, total / squared)
         lower = scale * total - 0.5 * scale**2 * squared
@@ -176,7 +182,9 @@ class MirrorSubproblem(BoxSubproblem):
         for members in self.members:  # constants within a group have no effect
             slope[members] -= slope[members].min()
         spread = float(slope.max())
-        length = self.length or 1.0 / spread if spread > 0.0 else 0.0
+        length = 0.0
+        if spread > 0.0:
+            length = self.length or 1.0 / spread
         for trial in range(MOST_TRIALS):
             logs = self.moved(length, slope)
             new = np.exp(logs)
@@ -189,7 +197,9 @@ class MirrorSubproblem(BoxSubproblem):
                 break
             length *= SHRINK
         self.logs = logs
-        self.length = GROW * length if length > 0.0 else None
+        self.length = None
+        if length > 0.0:
+            self.length = GROW * length
         self.value, self.slope, self.gamma, self.weights = evaluated
         if self.gap > 0.99 * gap:  # slow: make the inner values more accurate
             self.idle += self.share <= LEAST_INNER_SHARE

@@ -93,6 +93,9 @@ def common_objective(
     labels = labels_within(y, model.classes_)
     sample_weight = check_sample_weight(sample_weight, len(y))
     weights = loss_weights(sample_weight, class_weight, model.classes_, labels)
-    total = len(y) if sample_weight is None else sample_weight.sum()
+    if sample_weight is None:
+        total = len(y)
+    else:
+        total = sample_weight.sum()
     losses = mean_loss(scores, labels, 1.0 if weights is None else weights * (len(y) / total))
     return 0.5 * float(group_norm(norms, p)) ** 2 / (C * total) + alpha * float(norms.sum()) + losses

@@ -217,7 +217,9 @@ def face_step(machine, coef, scores, theta):
     ends = np.cumsum(sizes)[:-1]
     separate = np.sum(sizes**2) <= chosen.size**2
     members = chosen.astype(np.uint64)
-    groups = np.split(members[places[0]], ends) if separate else [members]
+    groups = [members]
+    if separate:
+        groups = np.split(members[places[0]], ends)
     blocks = [np.empty((rows.size, rows.size), dtype=np.float32) for rows in groups]
     for rows, block in zip(groups, blocks, strict=True):
         gather_rows(machine.kernel[None], rows, rows, block[None])
@@ -297,7 +299,9 @@ def optimal_scaling(margin, limits, quadratic, linear):
     ends = np.append(knots, np.inf)
     slope = np.append(2.0 * quadratic * knots, np.inf if quadratic > 0.0 else 0.0)
     first = int(np.argmax(pull - linear <= slope))
-    start = 0.0 if first == 0 else float(knots[first - 1])
+    start = 0.0
+    if first != 0:
+        start = float(knots[first - 1])
     stretch = min(max((pull[first] - linear) / max(2.0 * quadratic, 1e-300), start), float(ends[first]))
     if not 0.0 < stretch < np.inf:
         stretch = 1.0
@@ -347,5 +351,6 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates, gap
 def plain_machine(kernel, labels, n_classes, limits=None):
     n = len(kernel)
     labels = np.ascontiguousarray(labels, dtype=np.int64)
-    limits = np.ones(n) if limits is None else limits
+    if limits is None:
+        limits = np.ones(n)
     return Machine(kernel, labels, limits, n, np.zeros((n, 0)), np.zeros((n_classes, 0)))

@@ -111,7 +111,8 @@ class Ascent:
         self.best = None
         self.relative = 1.0
         self.near_relative = 1.0
-        norms_sq = problem.block_norms_sq(dual_point) if norms_sq is None else norms_sq
+        if norms_sq is None:
+            norms_sq = problem.block_norms_sq(dual_point)
         self.bound, scale, B = problem.dual_bound(dual_point, norms_sq)
         self.B = np.ascontiguousarray(scale * B)
         self.norms = scale * np.sqrt(norms_sq) / n
@@ -147,17 +148,23 @@ class Ascent:
     def room(self):
         """Largest working set: of kernels on demand, what fits in memory."""
         bank = self.problem.bank
-        return bank.n_samples if bank.resident else max(LEAST_ROOM, int(math.sqrt(bank.memory / 16.0)))
+        if bank.resident:
+            return bank.n_samples
+        return max(LEAST_ROOM, int(math.sqrt(bank.memory / 16.0)))
 
     def take(self, samples):
         """Set the working set: the whole bank if most samples are in it, else a copy if that fits."""
         bank = self.problem.bank
         n = self.problem.bank.n_samples
         everything = bank.resident and (samples.size > n // 2 or n <= WHOLE)
-        self.samples = np.arange(n) if everything else samples
+        self.samples = samples
+        if everything:
+            self.samples = np.arange(n)
         copied = bank.n_kernels * samples.size**2 * np.dtype(bank.dtype).itemsize
         resident = bank.resident or copied <= 0.5 * bank.memory
-        self.near = bank if everything else bank.restrict(samples, resident=resident)
+        self.near = bank
+        if not everything:
+            self.near = bank.restrict(samples, resident=resident)
 
     def take_from(self, margin):
         """Take samples with a coefficient or inside the margin, as many as fit; whether these are enough."""

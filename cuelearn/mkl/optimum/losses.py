@@ -188,7 +188,9 @@ class Logistic(NamedTuple):
             if c != target:
                 row[c] = min(row[c], 0.0)
                 total -= row[c]
-        factor = min(1.0, limit / total) if total > 0.0 else 0.0
+        factor = 0.0
+        if total > 0.0:
+            factor = min(1.0, limit / total)
         for c in range(row.shape[0]):
             row[c] *= factor
         row[target] = min(limit, factor * total)
@@ -286,7 +288,8 @@ def resolve_loss(loss, target):
     """A loss, or the one of a name, with float parameters, for a `target` "number" or "class"; or a
     ValueError."""
     known = sorted(name for name, one in LOSSES.items() if one.target == target)
-    loss = LOSSES.get(loss, loss) if isinstance(loss, str) else loss
+    if isinstance(loss, str):
+        loss = LOSSES.get(loss, loss)
     if getattr(loss, "target", None) != target or not isinstance(loss, tuple):
         raise ValueError(f"loss must be one of {known} or a loss whose target is a {target}, got {loss!r}")
     numbers = [expect(name, number, low=0) for name, number in loss._asdict().items()]
@@ -339,4 +342,6 @@ def _uncached(loop, cls):
 def compiled_for(loss, loop):
     """A compiled loop for a loss; for one of another package without the cache on disk, which would not
     see changes of its methods."""
-    return loop if type(loss).__module__.startswith("cuelearn.") else _uncached(loop, type(loss))
+    if type(loss).__module__.startswith("cuelearn."):
+        return loop
+    return _uncached(loop, type(loss))

@@ -192,13 +192,19 @@ class MKLProblem:
         if scores is None:
             scores = np.zeros((n, 0))
         self.scores = np.ascontiguousarray(expect("scores", scores, shape=(n, "k"), least=0))
-        self.rows = 1 if loss == "hinge" else self.n_classes
+        self.rows = 1
+        if loss != "hinge":
+            self.rows = self.n_classes
         self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
         self.p, self.q = self._resolve_p(p)
         sample_weight = check_sample_weight(sample_weight, n)
-        total = n if sample_weight is None else sample_weight.sum()
+        total = n
+        if sample_weight is not None:
+            total = sample_weight.sum()
         weights = loss_weights(sample_weight, class_weight, np.arange(self.n_classes), self.labels)
-        self.loss_weights = np.ones(n) if weights is None else weights
+        self.loss_weights = weights
+        if weights is None:
+            self.loss_weights = np.ones(n)
         self.regularization = 1.0 / (self.C * total)
         self.limits = self.loss_weights * (n / total)
 
@@ -268,7 +274,8 @@ class MKLProblem:
 
     def point(self, coef, weights, norms_sq=None):
         """The `Point` of coefficients and weights; `norms_sq` is of the blocks ``theta^g``."""
-        norms_sq = self.block_norms_sq(coef) if norms_sq is None else norms_sq
+        if norms_sq is None:
+            norms_sq = self.block_norms_sq(coef)
         return Point(coef, weights, weights * np.sqrt(norms_sq), self.training_scores(coef, weights))
 
     def primal(self, point):
@@ -417,7 +424,9 @@ class LossProblem(MKLProblem):
 
 
 def _problem(kernels, y, options):
-    bank = kernels if isinstance(kernels, KernelBank) else KernelBank.from_stack(np.asarray(kernels))
+    bank = kernels
+    if not isinstance(kernels, KernelBank):
+        bank = KernelBank.from_stack(np.asarray(kernels))
     classes, labels = classes_and_labels(np.asarray(y))
     sample_weight = check_sample_weight(options.pop("sample_weight", None), bank.n_samples)
     weights = weights_of(options.pop("class_weight", None), classes, labels, sample_weight)
@@ -508,7 +517,8 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     else:
         point = _given_point(problem, dual_coef, kernel_weights)
     value = problem.primal(point)
-    bound = np.nan if problem.bank.indefinite else bound
+    if problem.bank.indefinite:
+        bound = np.nan
     return Certificate(value, bound, value - bound)
 
 

@@ -58,11 +58,15 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     def record(number, value, gap):
         run.add(epoch=number, objective=value, dual_gap=gap if certifiable else np.nan)
 
-    start = np.zeros((n, problem.n_classes)) if start is None else start
+    if start is None:
+        start = np.zeros((n, problem.n_classes))
     options = {"tol": tol, "max_rounds": max_rounds, "time_limit": time_limit}
     with run.under_bar("reference", unit="look"):
         solution = finish_dual(problem, start, record=record, **options)
-    gap = solution.gap if certifiable else np.nan
+    if certifiable:
+        gap = solution.gap
+    else:
+        gap = np.nan
     relative = gap / max(solution.objective, np.finfo(float).tiny)
     if relative > tol:
         warn_user(

@@ -127,7 +127,9 @@ class MarginProgram:
         share = max(float(self.caps.min()), nu * self.total)  # nu below any sample: no slack
         products = self.products(i, c)
         n_weights, n_rows = products.shape
-        n_sums = self.n_classes if self.per_class else 1
+        n_sums = 1
+        if self.per_class:
+            n_sums = self.n_classes
         sums = sparse.kron(sparse.eye_array(n_sums), np.ones((self.n_kernels, 1)))
         every = sparse.csr_array(
             (np.ones(n_rows), (i, np.arange(n_rows))), shape=(self.n_samples, n_rows + n_sums)
@@ -241,7 +243,8 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
 
 def fold_outputs(kernel, labels, n_classes, C, weights, train, test):
     square = np.ascontiguousarray(kernel[np.ix_(train, train)])
-    weights = None if weights is None else weights[:, train]
+    if weights is not None:
+        weights = weights[:, train]
     coef, bias = one_versus_rest(square, labels[train], n_classes, C, weights=weights)
     # not by BLAS, whose last bits depend on its threads
     return np.einsum("ik,kc->ic", kernel[np.ix_(test, train)], coef) + bias
@@ -339,7 +342,9 @@ class LPBeta(KernelClassifier):
         self.folds_ = folds
         targets = targets_of(labels, self.classes_.size)
         weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
-        n_machines = 1 if self.classes_.size == 2 else self.classes_.size
+        n_machines = 1
+        if self.classes_.size != 2:
+            n_machines = self.classes_.size
         outputs = self._fold_outputs(labels, folds, weights)
         counts = np.zeros(labels.size)
         tested = np.concatenate([test for _, test in folds])

@@ -57,13 +57,18 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     def result():
         point = (best[1] / n, best[2] / lam)
         done = certifiable and bool(relative <= tol)
-        known = gap if certifiable else np.nan
+        known = gap
+        if not certifiable:
+            known = np.nan
         return Result(*point, run.history(), best[0], known, step, updates, converged=done)
 
     for step in run.rounds(max_iter, "MCMKL"):
         kernel = combined_kernel(bank, d, problem.factor / lam)
         scores = np.ascontiguousarray((kernel @ B).T / n)
-        value = best[0] if np.isfinite(best[0]) else problem.mean_loss_at_zero
+        if np.isfinite(best[0]):
+            value = best[0]
+        else:
+            value = problem.mean_loss_at_zero
         own = precision * max(0.3 * relative, tol) * value
         machine = plain_machine(kernel, labels, problem.n_classes, problem.limits)
         _, _, done = ascend(machine, B, scores, no_theta, own, SWEEPS, np.iinfo(int).max, own)
@@ -94,7 +99,9 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
             precision *= 0.1
         d = following
     if relative > tol and certifiable and not stop:
-        advice = "divide the kernels by their mean diagonal, or lower C" if hard else "raise max_iter or tol"
+        advice = "raise max_iter or tol"
+        if hard:
+            advice = "divide the kernels by their mean diagonal, or lower C"
         warn_user(
             f"MCMKL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after {step} "
             f"rounds; {advice}",

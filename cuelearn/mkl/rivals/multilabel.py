@@ -68,7 +68,10 @@ def mean_auc(scores, targets, skip=()):
     usable[expect("skip", skip, kind="int", shape=("k",), low=0, high=n_classes - 1, least=0)] = False
     areas = np.full(n_classes, np.nan)
     areas[usable] = _average_precision(scores[:, usable], signs[usable].T > 0.0)
-    mean = float(areas[usable].mean()) if usable.any() else np.nan
+    if usable.any():
+        mean = float(areas[usable].mean())
+    else:
+        mean = np.nan
     return MeanAUC(mean, areas, np.flatnonzero(~usable).tolist())
 
 
@@ -84,7 +87,9 @@ def _average_precision(scores, positive):
 
 def as_array(name, values):
     try:
-        return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+        if hasattr(values, "toarray"):
+            return values.toarray()
+        return np.asarray(values)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array, got rows of unequal length") from None
 
@@ -110,7 +115,9 @@ def is_indicator(y, one_column=False):
             if values.ndim == 1 or values.shape[1] > 1:
                 return values.ndim == 2
             return one_column and values.dtype.kind in "biuf" and bool(np.isin(values, (-1, 0, 1)).all())
-        got = "label sets" if plain else f"shape {values.shape}"
+        got = "label sets"
+        if not plain:
+            got = f"shape {values.shape}"
     raise ValueError(
         "y must be class labels, shape (n,), or an indicator matrix of 0 and 1, shape (n, n_classes), which "
         f"scikit-learn's MultiLabelBinarizer makes of label sets; got {got}"
@@ -142,7 +149,9 @@ def learnable(signs):
 
 def numbers_of(signs):
     """Class numbers (n,) from the signs of their problems."""
-    return signs.argmax(axis=0) if len(signs) > 1 else (signs[0] > 0.0).astype(int)
+    if len(signs) > 1:
+        return signs.argmax(axis=0)
+    return (signs[0] > 0.0).astype(int)
 
 
 @parameters
@@ -174,10 +183,14 @@ class MultiLabelMKL(KernelClassifier):
             self._signs_of_skipped = np.empty(0)
             vars(self).pop("coding_", None)
             labels = super()._labels(y, n_samples, sample_weight)
-            wanted = (1,) if self.classes_.size == 2 else range(self.classes_.size)
+            wanted = (1,)
+            if self.classes_.size != 2:
+                wanted = range(self.classes_.size)
             return np.stack([np.where(labels == c, 1.0, -1.0) for c in wanted])
         signs = signs_of(y, n_samples)
-        with_weight = signs if sample_weight is None else signs[:, sample_weight > 0.0]
+        with_weight = signs
+        if sample_weight is not None:
+            with_weight = signs[:, sample_weight > 0.0]
         usable = learnable(with_weight)
         if not usable.any():
             raise ValueError("y must have a class with positive and negative samples")
@@ -197,7 +210,9 @@ class MultiLabelMKL(KernelClassifier):
             of_columns = class_weights(self.class_weight, self.classes_, None)
             of_problems = np.delete(list(of_columns.values()), self.skipped_classes_)[:, None]
             sides = np.where(signs > 0.0, of_problems, 1.0)
-            return sides if sample_weight is None else sides * sample_weight
+            if sample_weight is None:
+                return sides
+            return sides * sample_weight
         return problem_weights(signs, sample_weight, self.class_weight, self.classes_, numbers_of(signs))
 
     def _fill(self, values, skipped, axis=-1):
@@ -207,24 +222,33 @@ class MultiLabelMKL(KernelClassifier):
     def _columns(self, values, skipped=0.0):
         """Values (..., n_problems) for all score columns; two labels get halves."""
         values = self._fill(values, skipped)
-        return two_columns(values) if not self.indicator_ and values.shape[-1] == 1 else values
+        if not self.indicator_ and values.shape[-1] == 1:
+            return two_columns(values)
+        return values
 
     def _rows(self, values):
         """Kernel weights (..., n_problems, n_kernels) for all classes; two labels get equal rows."""
         values = self._fill(values, 0.0, axis=-2)
-        return np.repeat(values, 2, axis=-2) if not self.indicator_ and values.shape[-2] == 1 else values
+        if not self.indicator_ and values.shape[-2] == 1:
+            return np.repeat(values, 2, axis=-2)
+        return values
 
     def _keep_problems(self, coef, kernel_weights, bias=None):
-        weights = self._rows(kernel_weights) if kernel_weights.ndim == 2 else kernel_weights
+        weights = kernel_weights
+        if kernel_weights.ndim == 2:
+            weights = self._rows(kernel_weights)
         self._keep(self._columns(coef), weights)
         vars(self).pop("intercept_", None)
         if bias is not None or self.skipped_classes_.size:
-            bias = np.zeros(coef.shape[1]) if bias is None else bias
+            if bias is None:
+                bias = np.zeros(coef.shape[1])
             self.intercept_ = self._columns(bias, self._signs_of_skipped)
 
     def _class_scores(self, X):
         scores = super()._class_scores(X)
-        return scores + self.intercept_ if hasattr(self, "intercept_") else scores
+        if hasattr(self, "intercept_"):
+            return scores + self.intercept_
+        return scores
 
     def decision_function(self, X):
         """Decision values, (n, n_classes); for two class labels (n,), the second's score minus the first's.
@@ -233,7 +257,9 @@ class MultiLabelMKL(KernelClassifier):
         matrix as a vector, ``y[:, 0]``.
         """
         check_is_fitted(self)
-        return self._class_scores(X) if self.indicator_ else super().decision_function(X)
+        if self.indicator_:
+            return self._class_scores(X)
+        return super().decision_function(X)
 
     def predict(self, X):
         """Classes with a positive score, coded as y, (n, n_classes); for class labels the best class."""

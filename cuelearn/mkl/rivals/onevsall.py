@@ -52,7 +52,9 @@ def best_multiple(margins, quadratic, C, weights=None):
     libsvm's float32 kernel shifts the margins :math:`m_i` by 1e-7 or more; at large C these losses exceed the
     norm.
     """
-    weighted = margins if weights is None else weights * margins
+    weighted = margins
+    if weights is not None:
+        weighted = weights * margins
     order = np.argsort(margins)[::-1]
     order = order[margins[order] > 0.0]
     positive = margins[order]
@@ -61,10 +63,17 @@ def best_multiple(margins, quadratic, C, weights=None):
     # C times the sum of the margins below 1 once the largest 0, 1, 2, ... exceed it
     pull = C * (weighted[margins < 0.0].sum() + np.r_[np.cumsum(weighted[order[::-1]])[::-1], 0.0])
     k = int(np.argmax(np.r_[quadratic / positive >= pull[1:], True]))
-    low = 1.0 / positive[k - 1] if k > 0 else 0.0
-    high = 1.0 / positive[k] if k < positive.size else np.inf
+    low = 0.0
+    if k > 0:
+        low = 1.0 / positive[k - 1]
+    if k < positive.size:
+        high = 1.0 / positive[k]
+    else:
+        high = np.inf
     multiple = min(max(pull[k] / quadratic, low), high)
-    return multiple if multiple > 0.0 else 1.0
+    if multiple > 0.0:
+        return multiple
+    return 1.0
 
 
 class BinaryMKL(NamedTuple):
@@ -84,12 +93,17 @@ class BinarySubproblem(ClassSubproblem):
 
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
-        power = problem.p / (2.0 - problem.p) if problem.p < 2.0 else np.inf
+        if problem.p < 2.0:
+            power = problem.p / (2.0 - problem.p)
+        else:
+            power = np.inf
         n_kernels = problem.bank.n_kernels
         self.weights = np.full(n_kernels, n_kernels ** (-1.0 / power))  # equal and feasible
         self.tolerance = SVM_TOLERANCE
         self.solution = None
-        self.loss_weights = None if problem.weights is None else problem.weights[k]
+        self.loss_weights = None
+        if problem.weights is not None:
+            self.loss_weights = problem.weights[k]
 
     def svm(self, weights):
         """The `Solution` at some weights and libsvm's current tolerance, cached."""

@@ -125,7 +125,10 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
     run = Run(callback, verbose=verbose)
     bank = subproblems[0].problem.bank
     path = [np.stack([m.weights for m in subproblems])]
-    known = np.nan if bank.indefinite else 1.0 / scale
+    if bank.indefinite:
+        known = np.nan
+    else:
+        known = 1.0 / scale
 
     def result():
         weights, coefs, bias, extra = zip(*(m.best for m in subproblems), strict=True)
@@ -179,13 +182,18 @@ class PerClassMKL(MultiLabelMKL):
     def _train(self, signs, sample_weight):
         options = {"max_iter": self.max_iter, "verbose": self.verbose, "callback": self._watch(self._take)}
         weights = self._problem_weights(signs, sample_weight)
-        total = signs.shape[1] if sample_weight is None else float(sample_weight.sum())
+        if sample_weight is None:
+            total = signs.shape[1]
+        else:
+            total = float(sample_weight.sum())
         result = self._solve(signs, weights, total, **options)
         self._take(result)
         missed = ~result.converged
         if missed.any() and not result.stopped:
             worst = float((result.dual_gaps / result.objectives)[missed].max())
-            advice = "raise max_iter or tol" if result.n_iter == self.max_iter else self._exhausted()
+            advice = "raise max_iter or tol"
+            if result.n_iter != self.max_iter:
+                advice = self._exhausted()
             warn_user(
                 f"{type(self).__name__} did not reach tol={self.tol:g} for {missed.sum()} of {missed.size} "
                 f"classes: the largest relative duality gap is {worst:.2g} after {result.n_iter} rounds; "
@@ -194,7 +202,9 @@ class PerClassMKL(MultiLabelMKL):
             )
 
     def _exhausted(self):
-        finer = ", or give the kernels as float64 matrices" if self.bank_.dtype == np.float32 else ""
+        finer = ""
+        if self.bank_.dtype == np.float32:
+            finer = ", or give the kernels as float64 matrices"
         return f"the SVMs' accuracy is exhausted, raise tol{finer}"
 
     def _take(self, result):

@@ -29,7 +29,9 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
     A class of one sample is in all training sets and no test.
     """
     if given is not None:
-        counted = np.ones(labels.size) if sample_weight is None else sample_weight
+        counted = sample_weight
+        if sample_weight is None:
+            counted = np.ones(labels.size)
         for train, test in given:
             if not counted[test].any():
                 raise ValueError("each of folds must have a test sample with sample_weight > 0")
@@ -38,7 +40,10 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
                     "each of folds must have training samples with sample_weight > 0 of at least two classes"
                 )
         return list(given)
-    rows = np.arange(labels.size) if sample_weight is None else np.flatnonzero(sample_weight)
+    if sample_weight is None:
+        rows = np.arange(labels.size)
+    else:
+        rows = np.flatnonzero(sample_weight)
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
     alone, rows = single_samples(rows, labels)
@@ -71,7 +76,9 @@ def best_alone(model, labels, fit_scores, sample_weight=None):
             square = np.ascontiguousarray(kernel[np.ix_(train, train)])
             scores = fit_scores(square, train, kernel[np.ix_(test, train)])
             right = np.argmax(scores, axis=1) == labels[test]
-            weights = None if sample_weight is None else sample_weight[test]
+            weights = None
+            if sample_weight is not None:
+                weights = sample_weight[test]
             accuracy[j] += np.average(right, weights=weights) / len(folds)
     best = first_best(accuracy)
     model.kernel_accuracy_, model.best_kernel_ = accuracy, model.bank_.names[best]
@@ -126,7 +133,10 @@ class AverageKernelSVM(MultiLabelMKL):
         self._keep_problems(coef, weights, bias)
         scores = kernel @ coef
         losses = np.maximum(0.0, 1.0 - signs.T * (scores + bias))
-        losses = losses.sum() if loss_weights is None else (loss_weights.T * losses).sum()
+        if loss_weights is None:
+            losses = losses.sum()
+        else:
+            losses = (loss_weights.T * losses).sum()
         row = {"n_updates": len(signs), "n_support": self.support_.size}
         objective = float(0.5 * np.sum(coef * scores) + self.C * losses)
         run.add(stage="batch", step=1, epoch=1, objective=objective, **row)
@@ -186,7 +196,9 @@ class BestKernelSVM(AverageKernelSVM):
         labels = numbers_of(signs)
 
         def fit_scores(kernel, train, cross):
-            weights = None if loss_weights is None else loss_weights[:, train]
+            weights = None
+            if loss_weights is not None:
+                weights = loss_weights[:, train]
             n_classes = self.classes_.size
             coef, bias = one_versus_rest(kernel, labels[train], n_classes, self.C, self.n_jobs, weights)
             return cross @ coef + bias

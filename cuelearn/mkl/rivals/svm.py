@@ -72,8 +72,11 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
         machine = fit_svc(within, target[kept], C, tol, weights[kept], max_iter)
         return machine._replace(support=kept[machine.support])
     hardness = C * float(np.trace(kernel)) / len(kernel) * (1.0 if weights is None else weights.max())
-    most = FEW_STEPS if hardness > HARD else MOST_STEPS
-    most = most if max_iter is None else min(most, max_iter)
+    most = MOST_STEPS
+    if hardness > HARD:
+        most = FEW_STEPS
+    if max_iter is not None:
+        most = min(most, max_iter)
 
     def checked(*result):
         machine = BinarySVM(*result, converged=result[-1] < most)
@@ -121,9 +124,13 @@ def problem_weights(targets, sample_weight, class_weight, classes, labels):
     """Loss weights of binary problems, (n_problems, n), or None if all are 1."""
     if class_weight == "balanced":
         sides = np.array([balance_weights(target, sample_weight) for target in targets])
-        return sides if sample_weight is None else sides * sample_weight
+        if sample_weight is None:
+            return sides
+        return sides * sample_weight
     weights = loss_weights(sample_weight, class_weight, classes, labels)
-    return None if weights is None else np.tile(weights, (len(targets), 1))
+    if weights is None:
+        return None
+    return np.tile(weights, (len(targets), 1))
 
 
 def targets_of(labels, n_classes):
@@ -134,7 +141,9 @@ def targets_of(labels, n_classes):
 def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
     """`svms_of` for `targets_of`; for two classes half in each column."""
     coef, bias = svms_of(kernel, targets_of(labels, n_classes), C, n_jobs, weights)
-    return (two_columns(coef), two_columns(bias)) if n_classes == 2 else (coef, bias)
+    if n_classes == 2:
+        return (two_columns(coef), two_columns(bias))
+    return (coef, bias)
 
 
 def svms_of(kernel, targets, C, n_jobs=None, weights=None):
@@ -244,8 +253,14 @@ def solve_box_svm(kernel, signs, C, *, weights=None, tol=1e-3, alpha=None, max_s
     equation 2; Hsieh et al., ICML 2008.
     """
     signs = np.ascontiguousarray(signs, dtype=np.float64)
-    weights = np.ones(signs.size) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-    alpha = np.zeros(signs.size) if alpha is None else np.clip(np.array(alpha, np.float64), 0.0, C * weights)
+    if weights is None:
+        weights = np.ones(signs.size)
+    else:
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+    if alpha is None:
+        alpha = np.zeros(signs.size)
+    else:
+        alpha = np.clip(np.array(alpha, np.float64), 0.0, C * weights)
     value, gap, sweeps = box_svm(kernel, signs, float(C), weights, alpha, float(tol), int(max_sweeps))
     return BoxSolution(alpha, value, gap, sweeps)
 
@@ -302,7 +317,9 @@ class SharedProblem:
         self.bank = bank
         self.C = expect("C", C, above=0)
         self.svm_tol = expect("svm_tol", svm_tol, above=0)
-        self.weights = np.ones_like(self.signs) if weights is None else weights
+        self.weights = weights
+        if weights is None:
+            self.weights = np.ones_like(self.signs)
         self.hard = is_hard(bank, self.C * self.weights.max())
         self.max_sweeps = min(
             expect("max_sweeps", max_sweeps, kind="whole", low=1), FEW_SWEEPS if self.hard else np.inf

@@ -9,3 +9,4 @@ from companion.mkl import (  # noqa: F401  each registers its figures, the first
     figures_online,
     figures_time,
 )
+from companion.mkl.rivals import METHODS  # noqa: F401  a method that was added gets a style

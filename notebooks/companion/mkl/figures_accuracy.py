@@ -27,6 +27,7 @@ from companion.mkl.figures_shared import (
 )
 from companion.mkl.tasks import kernels_among, mistaken
 from companion.plots import mkl as draw
+from companion.protocol import where
 from companion.run.registry import figure
 from companion.study import at_edges
 from cuelearn import datasets
@@ -44,12 +45,11 @@ LOOKS_AT = {
 
 
 @figure("thesis-fig-4.3-things")
-def what_each_cue_confuses(run):
+def confused_things(run):
     """What does each cue take a new drawing for?"""
     tasks = tasks_of(run)
     place = tasks.objects
-    alone = every_cue_alone(run)
-    alone = alone[(alone["task"] == place.task) & (alone["seed"] == run.seed)].set_index("cue")
+    alone = where(every_cue_alone(run), task=place.task, seed=run.seed).set_index("cue")
     C = run.size["alone"]["C"]
     at_end = sum(bool(at_edges({"C": C}, {"C": chosen})) for chosen in alone["C"])
     *single, _ = LOOKS_AT
@@ -73,25 +73,23 @@ def what_each_cue_confuses(run):
     save(run, "thesis-fig-4.3-things", place, tables, note, drawing, shows=shows)
 
 
-@what_each_cue_confuses.title
+@confused_things.facts
 def _(results):
     error = results.table("thesis-fig-4.3-things.errors").set_index("cue")["test_error"]
     single = error.drop("average")
-    return f"""
-The best single cue errs on {single.min():.0%} of the new drawings, the plain average of all {single.size} on
-{error["average"]:.0%}."""
+    return {"error": error, "least": single.min(), "best": single.idxmin(), "n": single.size}
 
 
-@what_each_cue_confuses.see
-def _(results):
-    error = results.table("thesis-fig-4.3-things.errors").set_index("cue")["test_error"]
-    return f"""
+confused_things.title("""
+The best single cue errs on {least:.0%} of the new drawings, the plain average of all {n} on
+{error[average]:.0%}.""")
+confused_things.see("""
 The mistakes of a cue show what it looks at. Backgrounds have random colours: colour alone errs on
-{error["HSV 2x2"]:.0%}. The best single cue is *{error.drop("average").idxmin()}*."""
+{error[HSV 2x2]:.0%}. The best single cue is *{best}*.""")
 
 
 @figure("thesis-fig-4.9-cues")
-def accuracy_of_single_cues(run):
+def single_cues(run):
     """How far does one cue get, on things that were seen in other drawings and on things never seen?"""
     tasks = tasks_of(run)
     objects = _cues_in_order(run, tasks.objects).add_prefix("objects: ", axis=1)
@@ -106,32 +104,28 @@ def accuracy_of_single_cues(run):
 
 def _cues_in_order(run, place):
     """Accuracies of single cues on a task, the best first."""
-    alone = every_cue_alone(run)
-    alone = alone[(alone["task"] == place.task) & (alone["cue"] != "average")]
+    alone = where(every_cue_alone(run), task=place.task).query("cue != 'average'")
     return rivals.with_intervals(alone, "cue").sort_values("accuracy", ascending=False)
 
 
-@accuracy_of_single_cues.title
+@single_cues.facts
 def _(results):
-    table = results.table("thesis-fig-4.9-cues")
-    best = table[["objects: accuracy", "categories: accuracy"]].max()
-    return f"""
-The best of {len(table)} cues names {best.iloc[0]:.0f}% of the objects and {best.iloc[1]:.0f}% of the
-categories of things never seen."""
+    table = results.table().set_index("cue")
+    objects = table["objects: accuracy"].agg(["idxmax", "max", "min"])
+    categories = table["categories: accuracy"].agg(["idxmax", "max", "min"])
+    return {"n": len(table), "objects": objects, "categories": categories}
 
 
-@accuracy_of_single_cues.see
-def _(results):
-    table = results.table("thesis-fig-4.9-cues").set_index("cue")
-    objects = table["objects: accuracy"]
-    categories = table["categories: accuracy"]
-    return f"""
-The best cue for the objects is *{objects.idxmax()}*; the worst names {objects.min():.0f}%. The best for the
-categories is *{categories.idxmax()}*; the worst names {categories.min():.0f}%."""
+single_cues.title("""
+The best of {n} cues names {objects[max]:.0f}% of the objects and {categories[max]:.0f}% of the categories of
+things never seen.""")
+single_cues.see("""
+The best cue for the objects is *{objects[idxmax]}*; the worst names {objects[min]:.0f}%. The best for the
+categories is *{categories[idxmax]}*; the worst names {categories[min]:.0f}%.""")
 
 
 @figure("thesis-fig-4.7-choice")
-def parameters_of_all_methods(run):
+def parameters(run):
     """Which parameters does cross-validation choose for each method?"""
     place = tasks_of(run).objects
     _, tried = chosen_for_objects(run)
@@ -140,139 +134,135 @@ def parameters_of_all_methods(run):
     save(run, "thesis-fig-4.7-choice", place, tried, note, shows=shows)
 
 
-@parameters_of_all_methods.title
+@parameters.facts
 def _(results):
-    table = results.table("thesis-fig-4.7-choice")
-    chosen = table[table["chosen"]]
-    return f"""
-Cross-validation chooses C from {chosen["C"].min():g} to {chosen["C"].max():g};
-{chosen["edge"].notna().sum()} of {len(chosen)} choices are at an end of the grid."""
+    table = results.table()
+    chosen = table[table["chosen"]].set_index("method")
+    C = chosen["C"].dropna()
+    by_method = C[~C.index.str.endswith(rivals.SMALLER)]  # their C is in their names
+    return {
+        "C": C.agg(["min", "max"]),
+        "at_end": chosen["edge"].notna().sum(),
+        "n": len(chosen),
+        "values": listed(by_method, "g"),
+    }
 
 
-@parameters_of_all_methods.see
-def _(results):
-    table = results.table("thesis-fig-4.7-choice")
-    C = table[table["chosen"]].set_index("method")["C"].dropna()
-    C = C[~C.index.str.endswith(rivals.SMALLER)]  # their C is in their names
-    return f"Chosen values of C: {listed(C, 'g')}. The other parameters are in the table."
-
-
-def _sizes(run):
-    """All methods on growing sets, on the splits that all sizes have."""
-    table = against_sizes(run)
-    return table[table["seed"].isin(run.seeds(run.size["sizes"]))].sort_values("n_train", kind="stable")
+parameters.title("""
+Cross-validation chooses C from {C[min]:g} to {C[max]:g}; {at_end} of {n} choices are at an end of the
+grid.""")
+parameters.see("Chosen values of C: {values}. The other parameters are in the table.")
 
 
 def _against_size(run, row, methods):
-    table = _sizes(run)
-    table = table[table["method"].isin(methods)]
+    """Time and error of some methods on growing sets, on the splits that all sizes have.
+
+    Returns the place, and these runs of all methods.
+    """
+    size = run.size["sizes"]
+    place = of_sizes(tasks_of(run).objects, size["n_train"])
+    runs = against_sizes(run)
+    runs = runs[runs["seed"].isin(run.seeds(size))].sort_values("n_train", kind="stable")
+    table = runs[runs["method"].isin(methods)]
     drawing = draw.against(table, ("n_train", "seconds"), ("n_train", "test_error"))
-    save(run, row, _growing(run), table, "39 kernels in memory", drawing)
-
-
-def _growing(run):
-    return of_sizes(tasks_of(run).objects, run.size["sizes"]["n_train"])
+    save(run, row, place, table, "39 kernels in memory", drawing)
+    return place, runs
 
 
 @figure("thesis-fig-4.7", claims="obs-11")
-def time_and_error_against_size(run):
+def growing_sets(run):
     """How do training time and error grow with the training set?"""
     methods = ["OBSCURE", "OBSCURE steps", "SILPMKL", "LpMKL", "MCMKL", "LPBeta", "AverageKernelSVM"]
     _against_size(run, "thesis-fig-4.7", methods)
 
 
-@time_and_error_against_size.title
+@growing_sets.facts
 def _(results):
-    table = results.table("thesis-fig-4.7")
-    n = table.loc[table["method"] == "SILPMKL", "n_train"].max()
-    table = table[table["n_train"] == n].pivot(index="seed", columns="method")
-    seconds, error = table["seconds"], table["test_error"].mean()
-    ratio = gmean(seconds["OBSCURE"] / seconds["SILPMKL"])
-    return f"""
-With {n:,} samples OBSCURE takes {ratio:.2g} times SILP's CPU seconds; it errs on {error["OBSCURE"]:.0%}, SILP
-on {error["SILPMKL"]:.0%}."""
+    table = results.table()
+    n = where(table, method="SILPMKL")["n_train"].max()
+    last = where(table, n_train=n).pivot(index="seed", columns="method")
+    sizes = table["n_train"].agg(["min", "max"])
+    return {
+        "n": n,
+        "ratio": gmean(last["seconds"]["OBSCURE"] / last["seconds"]["SILPMKL"]),
+        "error": last["test_error"].mean(),
+        "sizes": sizes,
+        "errors": {end: listed(mean_error(where(table, n_train=n))) for end, n in sizes.items()},
+    }
 
 
-@time_and_error_against_size.see
-def _(results):
-    table = results.table("thesis-fig-4.7")
-    parts = []
-    for n in (table["n_train"].min(), table["n_train"].max()):
-        parts.append(f"Errors with {n:,} samples: {listed(mean_error(table[table['n_train'] == n]))}.")
-    return " ".join(parts)
+growing_sets.title("""
+With {n:,} samples OBSCURE takes {ratio:.2g} times SILP's CPU seconds; it errs on {error[OBSCURE]:.0%}, SILP
+on {error[SILPMKL]:.0%}.""")
+growing_sets.see("""
+Errors with {sizes[min]:,} samples: {errors[min]}. Errors with {sizes[max]:,} samples: {errors[max]}.""")
 
 
 @figure("jmlr-fig-6")
-def time_and_error_of_more_methods(run):
+def more_methods(run):
     """How do time and error grow for more methods, such as OBSCURE's online stage alone?"""
     methods = ["OBSCURE", "OBSCURE online", "SILPMKL", "LpMKL", "LpMKL sparse", "MCMKL", "AverageKernelSVM"]
-    _against_size(run, "jmlr-fig-6", methods)
+    place, runs = _against_size(run, "jmlr-fig-6", methods)
     note = "39 kernels in memory; seconds of one run; relative_gap: largest, of the method's own problem"
-    save(run, "jmlr-fig-6-table", _growing(run), rivals.with_ratios(_sizes(run), ["n_train"]), note)
+    save(run, "jmlr-fig-6-table", place, rivals.with_ratios(runs, ["n_train"]), note)
 
 
-@time_and_error_of_more_methods.title
+@more_methods.facts
 def _(results):
-    n, ratio = _times_obscure(results)
-    return f"""
-With {n:,} samples SILP takes {ratio["SILPMKL"]:.2g} times OBSCURE's CPU seconds, the SVM on the average
-kernel {ratio["AverageKernelSVM"]:.2g} times."""
-
-
-@time_and_error_of_more_methods.see
-def _(results):
-    n, ratio = _times_obscure(results)
-    return f"Seconds as multiples of OBSCURE's with {n:,} samples: {listed(ratio.drop('OBSCURE'), '.2g')}."
-
-
-def _times_obscure(results):
-    """The largest number of samples that all methods have, and seconds as multiples of OBSCURE's."""
     table = results.table("jmlr-fig-6-table")
-    n = table.loc[table["method"] == "SILPMKL", "n_train"].max()
-    return n, table[table["n_train"] == n].set_index("method")["times OBSCURE"]
+    n = where(table, method="SILPMKL")["n_train"].max()  # the most that all methods have
+    ratio = where(table, n_train=n).set_index("method")["times OBSCURE"]
+    return {"n": n, "ratio": ratio, "ratios": listed(ratio.drop("OBSCURE"), ".2g")}
+
+
+more_methods.title("""
+With {n:,} samples SILP takes {ratio[SILPMKL]:.2g} times OBSCURE's CPU seconds, the SVM on the average kernel
+{ratio[AverageKernelSVM]:.2g} times.""")
+more_methods.see("Seconds as multiples of OBSCURE's with {n:,} samples: {ratios}.")
 
 
 @figure("thesis-fig-4.9-leaves")
-def accuracy_on_leaves(run):
+def on_leaves(run):
     """Do the methods differ on a hundred species of leaves, where nearly all kernels are redundant?"""
     data = datasets.load_leaves().provenance
     methods = ["OBSCURE", "UFOMKL", "OM2", "SILPMKL", "LpMKL", "AverageKernelSVM"]
     place = Place("leaves-18", run.size["leaves"]["n_train"], data, "100 species of leaves")
-    _accuracy_of_tables(run, "leaves", place, methods)
+    _save_errors(run, "thesis-fig-4.9-leaves", place, *_compared(run, "leaves", place, methods))
 
 
-def _accuracy_of_tables(run, name, place, methods, more=()):
-    """All methods on leaves or scenes; `more` take over the choice of p-norm MKL at p = 1.01."""
+def _compared(run, name, place, methods, more=()):
+    """Runs of all methods, and all that was tried; `more` take over the choice of p-norm MKL at p = 1.01."""
     chosen, tried = choose(run, name, place, methods, options=as_judged(run.size["online"]))
     chosen |= {method: chosen["LpMKL"] | {"p": 1.01} for method in more}
     chosen = trained_longest(run, chosen)
-    seeds = run.seeds(run.size[name])
-    runs = compare(run, name, place, list(chosen), chosen, seeds)
+    return compare(run, name, place, list(chosen), chosen, run.seeds(run.size[name])), tried
+
+
+def _save_errors(run, name, place, runs, tried):
+    """Errors and seconds of all methods on leaves or scenes."""
     tables = {"": rivals.with_ratios(runs, ["n_train"]), "runs": runs, "choice": tried}
     note = (
-        f"18 kernels, {len(seeds)} splits, error_sd: standard deviation over them; batch methods stop at a "
-        f"certified gap of 5%{rivals.edges(tried)}"
+        f"18 kernels, {runs['seed'].nunique()} splits, error_sd: standard deviation over them; batch methods "
+        f"stop at a certified gap of 5%{rivals.edges(tried)}"
     )
-    row = "scenes" if name == "scene15" else name
-    save(run, f"thesis-fig-4.9-{row}", place, tables, note, shows="accuracy of all methods")
+    save(run, name, place, tables, note, shows="accuracy of all methods")
 
 
-@accuracy_on_leaves.title
-def _(results):
-    error = results.table("thesis-fig-4.9-leaves").set_index("method")["error"].sort_values()
-    return f"""
-On leaves of 100 species errors go from {error.iloc[0]:.1%} ({name_of(error.index[0])}) to
-{error.iloc[-1]:.1%} ({name_of(error.index[-1])})."""
+def _errors(results):
+    error = results.table().set_index("method")["error"]
+    ends = error.rename(name_of).agg(["min", "idxmin", "max", "idxmax"])
+    return {"ends": ends, "errors": listed(error, ".1%")}
 
 
-@accuracy_on_leaves.see
-def _(results):
-    error = results.table("thesis-fig-4.9-leaves").set_index("method")["error"]
-    return f"Errors: {listed(error, '.1%')}."
+on_leaves.facts(_errors)
+on_leaves.title("""
+On leaves of 100 species errors go from {ends[min]:.1%} ({ends[idxmin]}) to {ends[max]:.1%}
+({ends[idxmax]}).""")
+on_leaves.see("Errors: {errors}.")
 
 
 @figure("thesis-fig-4.9-scenes")
-def accuracy_on_scenes(run):
+def on_scenes(run):
     """With DATA=original: do the methods differ on fifteen scenes with three cues of unknown kinds?"""
     if run.data_tier != "original":
         return
@@ -283,15 +273,13 @@ def accuracy_on_scenes(run):
         return
     n_train = run.size["scene15"]["n_train"]
     place = Place("scene15-18", n_train, data, "photographs of 15 kinds of scenes")
-    _accuracy_of_tables(run, "scene15", place, [*EVERYONE, "OM2"], ["LpMKL sparse"])
+    compared = _compared(run, "scene15", place, [*EVERYONE, "OM2"], ["LpMKL sparse"])
+    _save_errors(run, "thesis-fig-4.9-scenes", place, *compared)
 
 
-@accuracy_on_scenes.title
-def _(results):
-    error = results.table("thesis-fig-4.9-scenes").set_index("method")["error"].sort_values()
-    return f"""
-On fifteen scenes errors go from {error.iloc[0]:.0%} ({name_of(error.index[0])}) to {error.iloc[-1]:.0%}
-({name_of(error.index[-1])})."""
+on_scenes.facts(_errors)
+on_scenes.title("""
+On fifteen scenes errors go from {ends[min]:.0%} ({ends[idxmin]}) to {ends[max]:.0%} ({ends[idxmax]}).""")
 
 
 def _save_accuracy(run, name, place, runs, printed=None):
@@ -314,59 +302,54 @@ def _save_accuracy(run, name, place, runs, printed=None):
     save(run, f"thesis-fig-4.9-{name}", place, accuracy, note, **about)
 
 
-def _best(table):
-    """The best accuracies in words; above the methods are three cues."""
-    accuracy = table.set_index("method")["accuracy"]
+def _accuracies(results):
+    """Accuracies of three cues, which stand above the methods, of the average kernel and the best method."""
+    accuracy = results.table().set_index("method")["accuracy"]
     methods = accuracy.iloc[3:].filter(regex=f"(?<!{rivals.SMALLER})$")
-    average = accuracy[name_of("AverageKernelSVM")]
-    return f"""the best cue names {accuracy.iloc[0]:.0f}%, the average kernel {average:.0f}%, the best method
-({methods.idxmax()}) {methods.max():.0f}%"""
+    return {
+        "cue": accuracy.iloc[:3].set_axis(["best", "median", "worst"]),
+        "average": accuracy[name_of("AverageKernelSVM")],
+        "best": methods.idxmax(),
+        "most": methods.max(),
+    }
+
+
+ACCURACIES = """
+the best cue names {cue[best]:.0f}%, the average kernel {average:.0f}%, the best method ({best})
+{most:.0f}%."""
 
 
 @figure("thesis-fig-4.9-objects")
-def accuracy_on_objects(run):
+def on_objects(run):
     """How many of the objects does each method name, and how many the best cue?"""
     _save_accuracy(run, "objects", tasks_of(run).objects, at_most_objects(run), [69.4, 13.5])
 
 
-@accuracy_on_objects.title
+@on_objects.facts
 def _(results):
-    return f"Of the objects {_best(results.table('thesis-fig-4.9-objects'))}."
+    return {**_accuracies(results), "printed": results.table()["paper: accuracy"].max()}
 
 
-@accuracy_on_objects.see
-def _(results):
-    table = results.table("thesis-fig-4.9-objects")
-    worst = table["accuracy"].iloc[2]
-    printed = table["paper: accuracy"].max()
-    return f"The worst single cue names {worst:.0f}%. On Caltech-101 the best cue names {printed:.1f}%."
+on_objects.title(f"Of the objects {ACCURACIES}")
+on_objects.see("""
+The worst single cue names {cue[worst]:.0f}%. On Caltech-101 the best cue names {printed:.1f}%.""")
 
 
 @figure("thesis-fig-4.9-categories")
-def accuracy_on_categories(run):
+def on_categories(run):
     """How many pictures of things never seen does each method put into the right category?"""
     place = tasks_of(run).categories
-    methods = [*EVERYONE, "OM2"]
-    chosen, _ = choose(run, "categories", place, methods, options=as_judged(run.size["online"]))
-    seeds = run.seeds(run.size["categories"])
-    chosen = trained_longest(run, chosen)
-    runs = compare(run, "categories", place, list(chosen), chosen, seeds)
+    runs, _ = _compared(run, "categories", place, [*EVERYONE, "OM2"])
     _save_accuracy(run, "categories", place, runs)
 
 
-@accuracy_on_categories.title
-def _(results):
-    return f"Of things never seen {_best(results.table('thesis-fig-4.9-categories'))}."
-
-
-@accuracy_on_categories.see
-def _(results):
-    accuracy = results.table("thesis-fig-4.9-categories")["accuracy"]
-    return f"The median cue names {accuracy.iloc[1]:.0f}%, the worst {accuracy.iloc[:3].min():.0f}%."
+on_categories.facts(_accuracies)
+on_categories.title(f"Of things never seen {ACCURACIES}")
+on_categories.see("The median cue names {cue[median]:.0f}%, the worst {cue[worst]:.0f}%.")
 
 
 @figure("thesis-fig-4.9-right", claims=["obs-6", "obs-13", "ufo-5"])
-def errors_of_all_methods(run):
+def all_methods(run):
     """With many redundant kernels, which methods have the lowest error?"""
     place = tasks_of(run).objects
     table = at_most_objects(run).reset_index(drop=True)
@@ -374,18 +357,21 @@ def errors_of_all_methods(run):
     save(run, "thesis-fig-4.9-right", place, table, "39 kernels", drawing, shows="accuracy of all methods")
 
 
-@errors_of_all_methods.title
+@all_methods.facts
 def _(results):
-    error = 100 * mean_error(results.table("thesis-fig-4.9-right"))
-    return f"""
-OBSCURE errs on {error["OBSCURE"]:.1f}% of the objects, LP-beta on {error["LPBeta"]:.1f}%, the average
-kernel on {error["AverageKernelSVM"]:.1f}%, SILP on {error["SILPMKL"]:.1f}%."""
+    error = mean_error(results.table()).sort_values()
+    others = error.drop("AverageKernelSVM")
+    return {
+        "error": error,
+        "lowest": listed(others.head(3), ".1%"),
+        "worse": (others > error["AverageKernelSVM"]).sum(),
+        "n": others.size,
+    }
 
 
-@errors_of_all_methods.see
-def _(results):
-    error = mean_error(results.table("thesis-fig-4.9-right")).sort_values()
-    average = error.pop("AverageKernelSVM")
-    return f"""
-The lowest errors: {listed(error.head(3), ".1%")}. The plain average of all kernels, which learns no weights,
-errs on {average:.1%}; {(error > average).sum()} of the {error.size} others have a higher error."""
+all_methods.title("""
+OBSCURE errs on {error[OBSCURE]:.1%} of the objects, LP-beta on {error[LPBeta]:.1%}, the average kernel on
+{error[AverageKernelSVM]:.1%}, SILP on {error[SILPMKL]:.1%}.""")
+all_methods.see("""
+The lowest errors: {lowest}. The plain average of all kernels, which learns no weights, errs on
+{error[AverageKernelSVM]:.1%}; {worse} of the {n} others have a higher error.""")

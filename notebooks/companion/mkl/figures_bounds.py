@@ -6,7 +6,7 @@ from companion.mkl import theorems
 from companion.mkl.figures_shared import Place, save
 from companion.mkl.runs import three_class
 from companion.plots import mkl as draw
-from companion.protocol import grid_points, made_here
+from companion.protocol import grid_points, made_here, where
 from companion.run.registry import figure
 from cuelearn import datasets
 from cuelearn.kernels import KernelBank, Linear
@@ -23,61 +23,46 @@ def _three_classes(run, row, methods):
     save(run, row, Place("three-class", len(data.y), data, "three classes"), weights, note, drawing)
 
 
-def _least_on_4(table, method):
-    """How many draws there are, and the smallest weight of kernel 4 in these."""
-    weights = table[(table["method"] == method) & (table["kernel"] == 4)]["weight"]
-    return weights.size, weights.min()
-
-
-def _taken_by_silp(table):
-    """How many kernels each binary problem of SILP takes, and how many all together, in the mean."""
-    taken = table[(table["method"] == "SILPMKL") & (table["weight"] > 0.01)]
-    together = taken.groupby("seed")["kernel"].nunique().mean()
-    return taken.groupby(["seed", "target"]).size().mean(), together
+def _weights(results):
+    """Over the draws: the least weight of kernel 4, OBSCURE's largest one of another kernel, and how many
+    kernels each binary problem of SILP takes, and how many all of them together."""
+    table = results.table()
+    taken = where(table, method="SILPMKL").query("weight > 0.01")
+    return {
+        "n": table["seed"].nunique(),
+        "least": where(table, kernel=4).groupby("method")["weight"].min(),
+        "other": where(table, method="OBSCURE").query("kernel != 4")["weight"].max(),
+        "each": taken.groupby(["seed", "target"]).size().mean(),
+        "together": taken.groupby("seed")["kernel"].nunique().mean(),
+    }
 
 
 @figure("thesis-fig-4.1")
-def weights_of_silp_and_om2(run):
+def silp_and_om2(run):
     """Which kernels do OM-2 and 1-vs-All SILP take where kernel 4 alone tells all classes apart?"""
     _three_classes(run, "thesis-fig-4.1", ["SILPMKL", "OM2"])
 
 
-@weights_of_silp_and_om2.title
-def _(results):
-    table = results.table("thesis-fig-4.1")
-    n_draws, least = _least_on_4(table, "OM2")
-    each, _ = _taken_by_silp(table)
-    return f"""
-OM-2 puts {least:.1%} of the weight on kernel 4 in the worst of {n_draws} draws; SILP uses {each:.1f}
-kernels for each class."""
-
-
-@weights_of_silp_and_om2.see
-def _(results):
-    table = results.table("thesis-fig-4.1")
-    each, together = _taken_by_silp(table)
-    return f"""
-Kernel 4 is the only matrix with three blocks. On average SILP's binary problems use {each:.1f}
-kernels each and {together:.1f} together."""
+silp_and_om2.facts(_weights)
+silp_and_om2.title("""
+OM-2 puts {least[OM2]:.1%} of the weight on kernel 4 in the worst of {n} draws; SILP uses {each:.1f} kernels
+for each class.""")
+silp_and_om2.see("""
+Kernel 4 is the only matrix with three blocks. On average SILP's binary problems use {each:.1f} kernels each
+and {together:.1f} together.""")
 
 
 @figure("jmlr-fig-1", claims="om2-1")
-def weights_of_silp_and_obscure(run):
+def silp_and_obscure(run):
     """Which kernels does OBSCURE take where kernel 4 alone tells all classes apart?"""
     _three_classes(run, "jmlr-fig-1", ["SILPMKL", "OBSCURE"])
 
 
-@weights_of_silp_and_obscure.title
-def _(results):
-    n_draws, least = _least_on_4(results.table("jmlr-fig-1"), "OBSCURE")
-    return f"OBSCURE puts {least:.1%} of the weight on kernel 4 in the worst of {n_draws} draws."
-
-
-@weights_of_silp_and_obscure.see
-def _(results):
-    weights = results.table("jmlr-fig-1")
-    largest = weights[weights["method"] == "OBSCURE"].groupby("kernel")["weight"].max().drop(4)
-    return f"The largest weight that OBSCURE gives to another kernel is {largest.max():.1%}."
+silp_and_obscure.facts(_weights)
+silp_and_obscure.title(
+    "OBSCURE puts {least[OBSCURE]:.1%} of the weight on kernel 4 in the worst of {n} draws."
+)
+silp_and_obscure.see("The largest weight that OBSCURE gives to another kernel is {other:.1%}.")
 
 
 def digits(run):
@@ -85,7 +70,7 @@ def digits(run):
 
 
 @figure("thesis-thm-4.1", claims=["om2-7", "om2-8"])
-def mistakes_and_their_bound(run):
+def bound_on_mistakes(run):
     """Do OM-2's mistakes stay under the bound of theorem 4.1, and what do useless kernels cost?"""
     size = run.size["theorems"]
     place = digits(run)
@@ -106,27 +91,29 @@ def mistakes_and_their_bound(run):
     save(run, "thesis-thm-4.1", place, tables, "one pass", drawing, provenance=[place.data, streams])
 
 
-@mistakes_and_their_bound.title
+@bound_on_mistakes.facts
 def _(results):
-    table = results.table("thesis-thm-4.1")
-    share = (table["mistakes"] / table["bound"]).groupby(table["kind"]).max()
-    return f"""
-OM-2 makes at most {share["mfeat-6"]:.0%} of the mistakes that theorem 4.1 allows on real digits,
-{share["random"]:.0%} on random labels."""
-
-
-@mistakes_and_their_bound.see
-def _(results):
+    table = results.table()
     useless = results.table("thesis-thm-4.1.useless")
-    most = useless[useless["n_kernels"] == useless["n_kernels"].max()]
-    mistakes = most.groupby(most["p"].astype(str))["mistakes"].mean()
-    return f"""
-With {most["n_kernels"].max()} kernels, of which one is useful, OM-2 makes {mistakes["auto"]:.0f} mistakes at
-the corollary's $p$, {mistakes["2.0"]:.0f} at $p = 2$."""
+    n_kernels = useless["n_kernels"].max()
+    most = where(useless, n_kernels=n_kernels)
+    return {
+        "share": (table["mistakes"] / table["bound"]).groupby(table["kind"]).max(),
+        "n_kernels": n_kernels,
+        "mistakes": most.groupby(most["p"].astype(str))["mistakes"].mean(),
+    }
+
+
+bound_on_mistakes.title("""
+OM-2 makes at most {share[mfeat-6]:.0%} of the mistakes that theorem 4.1 allows on real digits,
+{share[random]:.0%} on random labels.""")
+bound_on_mistakes.see("""
+With {n_kernels} kernels, of which one is useful, OM-2 makes {mistakes[auto]:.0f} mistakes at the corollary's
+$p$, {mistakes[2.0]:.0f} at $p = 2$.""")
 
 
 @figure("thesis-thm-4.3", claims=["obs-10", "obs-14"])
-def updates_and_their_bound(run):
+def bound_on_updates(run):
     """Do the updates of OBSCURE's online stage and its radius obey theorem 4.3?"""
     place = digits(run)
     points = grid_points(
@@ -139,24 +126,25 @@ def updates_and_their_bound(run):
     save(run, "thesis-thm-4.3", place, table, "C = 10", draw.update_bounds(table))
 
 
-@updates_and_their_bound.title
+@bound_on_updates.facts
 def _(results):
-    table = results.table("thesis-thm-4.3")
-    share = (table["updates"] / table["bound"]).max()
-    return f"OBSCURE's online stage makes at most {share:.0%} of the updates that theorem 4.3 allows."
-
-
-@updates_and_their_bound.see
-def _(results):
-    table = results.table("thesis-thm-4.3")
-    work = table["bound"] / table["updates"]
-    radius = table["radius"] / table["optimum_norm"]
+    table = results.table()
     ended = table[table["without_loss"]]
-    of_bound = ended["radius"] / ended["separable_radius"]
-    return f"""
-The bound on updates is {work.min():.1f} to {work.max():.1f} times their number. The radius $R$ is
-{radius.min():.1f} to {radius.max():.1f} times the norm of the optimum. Where a run ends without loss, $R$ is
-{of_bound.min():.2f} to {of_bound.max():.2f} of its bound, $2 + \\eta L^2$ times the norm of a separator."""
+    return {
+        "share": (table["updates"] / table["bound"]).max(),
+        "work": (table["bound"] / table["updates"]).agg(["min", "max"]),
+        "radius": (table["radius"] / table["optimum_norm"]).agg(["min", "max"]),
+        "of_bound": (ended["radius"] / ended["separable_radius"]).agg(["min", "max"]),
+    }
+
+
+bound_on_updates.title(
+    "OBSCURE's online stage makes at most {share:.0%} of the updates that theorem 4.3 allows."
+)
+bound_on_updates.see("""
+The bound on updates is {work[min]:.1f} to {work[max]:.1f} times their number. The radius $R$ is
+{radius[min]:.1f} to {radius[max]:.1f} times the norm of the optimum. Where a run ends without loss, $R$ is
+{of_bound[min]:.2f} to {of_bound[max]:.2f} of its bound, $2 + \\eta L^2$ times the norm of a separator.""")
 
 
 def _suboptimality(run, row, method, cases):
@@ -170,54 +158,46 @@ def _suboptimality(run, row, method, cases):
     save(run, row, place, table, "independent streams", draw.suboptimality_bounds(table))
 
 
-def _share_of_bound(table):
-    """Mean suboptimality over the streams, as a share of the bound: the largest."""
-    means = table.groupby(["p", "C", "step"])[["suboptimality", "bound"]].mean()
-    return (means["suboptimality"] / means["bound"]).max()
+def _against_bound(results):
+    """Of the mean over the streams the largest share of the bound, and how both go with the steps."""
+    table = results.table()
+    case = ["p", "C"]
+    means = table.groupby([*case, "step"])[["suboptimality", "bound"]].mean()
+    runs = np.log(means.reset_index("step")).groupby(level=case)
+    way = runs.last() - runs.first()
+    return {
+        "share": (means["suboptimality"] / means["bound"]).max(),
+        "power": way[["suboptimality", "bound"]].div(way["step"], axis=0).median(),
+        "times": (table["bound"] / table["suboptimality"]).median(),
+    }
 
 
-def _over_the_bound(table):
-    case = ["p", "C", "n_samples"]
-    means = table.groupby([*case, "step"])[["suboptimality", "bound"]].mean().reset_index("step")
-    runs = np.log(means).groupby(level=case)
-    ways = runs.last() - runs.first()
-    exponents = ways[["suboptimality", "bound"]].div(ways["step"], axis=0).median()
-    return f"""
-Over the steps $T$ the measured suboptimality goes like $T^{{{exponents["suboptimality"]:.2f}}}$, the
-bound like $T^{{{exponents["bound"]:.2f}}}$ (median of the cases). In the median the bound is
-{(table["bound"] / table["suboptimality"]).median():.0f} times the measured value."""
+OVER_THE_STEPS = """
+Over the steps $T$ the measured suboptimality goes like $T^{{{power[suboptimality]:.2f}}}$, the bound like
+$T^{{{power[bound]:.2f}}}$ (median of the cases). In the median the bound is {times:.0f} times the measured
+value."""
 
 
 @figure("thesis-thm-4.2", claims="obs-9")
-def suboptimality_of_obscure(run):
+def bound_for_obscure(run):
     """Does OBSCURE's expected suboptimality stay under the bound of theorem 4.2?"""
     cases = [(1.05, 1.0), (1.25, 1.0), (2.0, 1.0), (1.25, 10.0)]
     _suboptimality(run, "thesis-thm-4.2", "OBSCURE", cases)
 
 
-@suboptimality_of_obscure.title
-def _(results):
-    share = _share_of_bound(results.table("thesis-thm-4.2"))
-    return f"The mean suboptimality of OBSCURE is at most {share:.1%} of what theorem 4.2 allows."
-
-
-@suboptimality_of_obscure.see
-def _(results):
-    return _over_the_bound(results.table("thesis-thm-4.2"))
+bound_for_obscure.facts(_against_bound)
+bound_for_obscure.title(
+    "The mean suboptimality of OBSCURE is at most {share:.1%} of what theorem 4.2 allows."
+)
+bound_for_obscure.see(OVER_THE_STEPS)
 
 
 @figure("thesis-thm-4.5", claims="ufo-4")
-def suboptimality_of_ufo(run):
+def bound_for_ufo(run):
     """Does UFO-MKL's suboptimality stay under the bound of theorem 4.5?"""
     _suboptimality(run, "thesis-thm-4.5", "UFOMKL", [("auto", 0.1), ("auto", 1.0), ("auto", 10.0)])
 
 
-@suboptimality_of_ufo.title
-def _(results):
-    share = _share_of_bound(results.table("thesis-thm-4.5"))
-    return f"The mean suboptimality of UFO-MKL is at most {share:.1%} of what theorem 4.5 allows."
-
-
-@suboptimality_of_ufo.see
-def _(results):
-    return _over_the_bound(results.table("thesis-thm-4.5"))
+bound_for_ufo.facts(_against_bound)
+bound_for_ufo.title("The mean suboptimality of UFO-MKL is at most {share:.1%} of what theorem 4.5 allows.")
+bound_for_ufo.see(OVER_THE_STEPS)

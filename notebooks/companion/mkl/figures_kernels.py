@@ -22,7 +22,7 @@ from companion.mkl.figures_shared import (
 )
 from companion.mkl.runs import against_alpha, all_of_mnist, online_run, training_curve
 from companion.plots import mkl as draw
-from companion.protocol import FIRST_STAGE, MEMORY_MANY, load_set
+from companion.protocol import FIRST_STAGE, MEMORY_MANY, load_set, where
 from companion.run.registry import figure
 
 
@@ -42,6 +42,11 @@ def _of_subsets(run, name, function, **more):
     return run.sweep(name).frame(function, points, data=place.data)
 
 
+def few_and_many(values):
+    """The first and the last of some values with their index."""
+    return {"few": values.reset_index().iloc[0], "many": values.reset_index().iloc[-1]}
+
+
 @cache
 def both_stages_by_kernels(run):
     size = run.size["n_kernels"]
@@ -50,7 +55,7 @@ def both_stages_by_kernels(run):
 
 
 @figure("thesis-fig-4.6")
-def error_by_number_of_kernels(run):
+def error_by_kernels(run):
     """Does OBSCURE need fewer epochs with more kernels?"""
     table = both_stages_by_kernels(run)
     note = f"{rivals.in_words(run.size['n_kernels']['params'])}; the jump is the start of the batch stage"
@@ -58,29 +63,22 @@ def error_by_number_of_kernels(run):
     save(run, "thesis-fig-4.6", _subsets(run), table, note, drawing)
 
 
-@error_by_number_of_kernels.title
+@error_by_kernels.facts
 def _(results):
-    error = _last_errors(results)
-    few, many = error.index[[0, -1]]
-    return f"""
-OBSCURE errs on {error[few]:.0%} of the new drawings with {few} of the 39 kernels, on {error[many]:.0%} with
-{many}."""
-
-
-@error_by_number_of_kernels.see
-def _(results):
-    error = _last_errors(results)
+    error = at_end(results.table().sort_values("epoch"), "test_error", "n_kernels")
     values = ", ".join(f"{value:.0%} with {n}" for n, value in error.items())
-    return f"""
-Errors at the end, at a certified gap of 1% where the epochs suffice, by the number of kernels: {values}."""
+    return {**few_and_many(error), "values": values}
 
 
-def _last_errors(results):
-    return at_end(results.table("thesis-fig-4.6").sort_values("epoch"), "test_error", "n_kernels")
+error_by_kernels.title("""
+OBSCURE errs on {few[test_error]:.0%} of the new drawings with {few[n_kernels]:.0f} of the 39 kernels, on
+{many[test_error]:.0%} with {many[n_kernels]:.0f}.""")
+error_by_kernels.see("""
+Errors at the end, at a certified gap of 1% where the epochs suffice, by the number of kernels: {values}.""")
 
 
 @figure("jmlr-fig-5", claims=["obs-4", "obs-5"])
-def updates_by_number_of_kernels(run):
+def updates_by_kernels(run):
     """Does the online stage need fewer updates with more kernels, and is it enough by itself?"""
     size = run.size["n_kernels"]
     more = {"p": size["params"]["p"], "method": "OBSCURE", "n_epochs": 1}
@@ -90,9 +88,9 @@ def updates_by_number_of_kernels(run):
     table = online.set_index(["n_kernels", "seed"])
     table = table.assign(batch_error=last["test_error"], batch_seconds=last["seconds"]).reset_index()
     done = table.groupby("n_kernels")["converged"].transform("all")
-    updates = table["updates"].where(done)
+    online = table.assign(updates=table["updates"].where(done), test_error=table["final_error"])
     stages = [
-        table.assign(method="OBSCURE online", updates=updates, test_error=table["final_error"]),
+        online.assign(method="OBSCURE online"),
         table.assign(method="OBSCURE", updates=np.nan, test_error=table["batch_error"]),
     ]
     drawing = draw.against(pd.concat(stages), ("n_kernels", "updates"), ("n_kernels", "test_error"))
@@ -100,59 +98,60 @@ def updates_by_number_of_kernels(run):
     save(run, "jmlr-fig-5", _subsets(run), table, note, drawing)
 
 
-@updates_by_number_of_kernels.title
+@updates_by_kernels.facts
 def _(results):
-    table = results.table("jmlr-fig-5")
-    most = table[table["n_kernels"] == table["n_kernels"].max()]
-    error = most[["final_error", "batch_error"]].mean()
-    return f"""
-With {most["n_kernels"].max()} kernels OBSCURE's online stage alone errs on {error["final_error"]:.1%}, both
-stages on {error["batch_error"]:.1%}."""
-
-
-@updates_by_number_of_kernels.see
-def _(results):
-    table = results.table("jmlr-fig-5")
+    table = results.table()
+    n = table["n_kernels"].max()
     done = table.groupby("n_kernels")["converged"].transform("all")
     updates = table[done].groupby("n_kernels")["updates"].mean()
-    values = ", ".join(f"{value:,.0f} with {n}" for n, value in updates.items())
-    return f"""
+    return {
+        "n": n,
+        "error": where(table, n_kernels=n)[["final_error", "batch_error"]].mean(),
+        "updates": ", ".join(f"{value:,.0f} with {n}" for n, value in updates.items()),
+    }
+
+
+updates_by_kernels.title("""
+With {n} kernels OBSCURE's online stage alone errs on {error[final_error]:.1%}, both stages on
+{error[batch_error]:.1%}.""")
+updates_by_kernels.see("""
 Updates of the online stage by the number of kernels, where all runs reach an epoch without an update:
-{values}."""
+{updates}.""")
 
 
 @figure("thesis-fig-4.9-left", claims="ufo-1")
-def ufo_and_obscure_on_one_problem(run):
+def ufo_and_obscure(run):
     """With the same regulariser, is OBSCURE ahead at first and does UFO-MKL converge sooner?"""
     size = run.size["ufo"]
     place = tasks_of(run).objects._replace(n_train=size["n_train"])
-    methods = ["OBSCURE", "UFOMKL"]
     q = 2.0 * np.log(39)
-    params = dict.fromkeys(methods, {"C": 1000.0, "p": float(q / (q - 1.0))})
-    table = against_optimum(run, "ufo", place, methods, params, run.seeds(size), size["n_epochs"])
+    params = dict.fromkeys(["OBSCURE", "UFOMKL"], {"C": 1000.0, "p": float(q / (q - 1.0))})
+    table = against_optimum(run, "ufo", place, params, run.seeds(size), size["n_epochs"])
     drawing = draw.against(table, ("seconds", "objective"), ("rows", "suboptimality"))
     save(run, "thesis-fig-4.9-left", place, table, "39 kernels, C = 1000, q = 2 ln F", drawing)
 
 
-@ufo_and_obscure_on_one_problem.title
+@ufo_and_obscure.facts
 def _(results):
-    runs = results.table("thesis-fig-4.9-left").groupby(["method", "seed"])["objective"]
+    table = results.table()
+    runs = table.groupby(["method", "seed"])["objective"]
     first, last = (end.groupby("method").mean() for end in (runs.first(), runs.last()))
-    return f"""
-UFO-MKL's objective is {first["UFOMKL"] / first["OBSCURE"]:,.0f} times OBSCURE's after one epoch and
-{last["UFOMKL"] / last["OBSCURE"]:,.1f} times at the end."""
+    return {
+        "first": first["UFOMKL"] / first["OBSCURE"],
+        "last": last["UFOMKL"] / last["OBSCURE"],
+        "end": at_end(table, "suboptimality", "method"),
+    }
 
 
-@ufo_and_obscure_on_one_problem.see
-def _(results):
-    last = at_end(results.table("thesis-fig-4.9-left"), "suboptimality", "method")
-    return f"""
-At the end UFO-MKL is above the optimum by {last["UFOMKL"]:,.3g} times its value, OBSCURE by
-{last["OBSCURE"]:,.3g} times."""
+ufo_and_obscure.title("""
+UFO-MKL's objective is {first:,.0f} times OBSCURE's after one epoch and {last:,.1f} times at the end.""")
+ufo_and_obscure.see("""
+At the end UFO-MKL is above the optimum by {end[UFOMKL]:,.3g} times its value, OBSCURE by {end[OBSCURE]:,.3g}
+times.""")
 
 
 @figure("thesis-fig-4.10", claims=["ufo-2", "ufo-3", "ufo-6", "ufo-7"])
-def many_kernels_and_exact_zeros(run):
+def many_kernels(run):
     """With up to 1,400 kernels, do exact zeros make UFO-MKL faster, and what does alpha do?"""
     size = run.size["many"]
     place = objects_or_flowers(run)
@@ -205,53 +204,47 @@ def _by_alpha(run, place, chosen):
     return sweep.frame(against_alpha, points, data=place.data).drop(columns="runs")
 
 
-@many_kernels_and_exact_zeros.title
+@many_kernels.facts
 def _(results):
-    most = _with_most_kernels(results.table("thesis-fig-4.10"))
-    seconds = most["seconds"].mean()
-    error = most["test_error"].mean()
-    return f"""
-With {most["n_kernels"].iloc[0, 0]:,} kernels UFO-MKL errs on {error["UFOMKL"]:.0%} after
-{seconds["UFOMKL"]:.2g} CPU seconds, OBSCURE on {error["OBSCURE"]:.0%} after {seconds["OBSCURE"]:.2g}
-seconds."""
-
-
-@many_kernels_and_exact_zeros.see
-def _(results):
-    table = results.table("thesis-fig-4.10")
-    most = _with_most_kernels(table)
-    mean = most[["seconds", "rows"]].mean().unstack(0)
-    time, rows = mean.loc["UFOMKL sparse"] / mean.loc["OBSCURE"]
-    reached = (most["dual_gap"] <= 0.05 * most["objective"]).sum()
-    choice = results.table("thesis-fig-4.10.choice")
-    C = choice[choice["chosen"]].set_index("method")["C"]
-    return f"""
-Errors with {table["n_kernels"].max():,} kernels: {listed(most["test_error"].mean())}. At $\\alpha = 0.005$
-UFO-MKL takes {time:.2g} times the time of OBSCURE (in the thesis a third to a fifth) and reads {rows:.2g}
-times the kernel rows. Of {len(most)} runs of each method, {reached["UFOMKL sparse"]} of UFO-MKL and
-{reached["OBSCURE"]} of OBSCURE reach the gap of 5%; any others end at the limit of epochs. Validation chose
-C = {C["OBSCURE"]:g} for OBSCURE and {C["UFOMKL"]:g} for UFO-MKL, of equally accurate values the smallest.
-{_where_time_goes(table)}"""
-
-
-def _with_most_kernels(table):
-    """The runs with the most kernels, a row for each seed, columns by method."""
-    return table[table["n_kernels"] == table["n_kernels"].max()].pivot(index="seed", columns="method")
-
-
-def _where_time_goes(table):
-    """How time grows with the number of kernels, and which banks of kernels are kept in memory."""
+    table = results.table()
     seconds = table.groupby(["method", "n_kernels"])["seconds"].mean().unstack()
     steps = np.log(seconds).diff(axis=1) / np.diff(np.log(seconds.columns), prepend=np.nan)
-    powers = {name: f"{row.min():.2f} to {row.max():.2f}" for name, row in steps.iterrows()}
+    counts = seconds.columns.to_series()
     n = table["n_train"].iloc[0]
-    sizes = 4.0 * n**2 * seconds.columns
-    kept = seconds.columns[sizes <= MEMORY_MANY]
-    return f"""
-From one number of kernels to the next, time goes like $F$ to the power of {powers["OBSCURE"]} for OBSCURE and
-{powers["UFOMKL"]} for UFO-MKL. The matrices of {n} samples take {sizes[0] / 1e6:.0f} to {sizes[-1] / 1e6:.0f}
-MB, and {MEMORY_MANY / 1e6:.0f} MB are set aside: all matrices fit for {len(kept)} of {seconds.shape[1]}
-numbers of kernels. Where they do not fit, rows are computed at each visit."""
+    memory = 4.0 * n**2 * counts
+    most = where(table, n_kernels=counts.max()).pivot(index="seed", columns="method")
+    mean = most[["seconds", "rows", "test_error"]].mean().unstack(0)
+    choice = results.table("thesis-fig-4.10.choice")
+    return {
+        "most": counts.max(),
+        "mean": mean,
+        "errors": listed(mean["test_error"]),
+        "times": mean.loc["UFOMKL sparse"] / mean.loc["OBSCURE"],
+        "runs": len(most),
+        "reached": (most["dual_gap"] <= 0.05 * most["objective"]).sum(),
+        "C": choice[choice["chosen"]].set_index("method")["C"],
+        "power": steps.T.agg(["min", "max"]),
+        "n": n,
+        "megabytes": memory.agg(["min", "max"]) / 1e6,
+        "fit": (memory <= MEMORY_MANY).sum(),
+        "counts": len(counts),
+        "memory": MEMORY_MANY / 1e6,
+    }
+
+
+many_kernels.title("""
+With {most:,} kernels UFO-MKL errs on {mean[test_error][UFOMKL]:.0%} after {mean[seconds][UFOMKL]:.2g} CPU
+seconds, OBSCURE on {mean[test_error][OBSCURE]:.0%} after {mean[seconds][OBSCURE]:.2g} seconds.""")
+many_kernels.see("""
+Errors with {most:,} kernels: {errors}. At $\\alpha = 0.005$ UFO-MKL takes {times[seconds]:.2g} times the time
+of OBSCURE (in the thesis a third to a fifth) and reads {times[rows]:.2g} times the kernel rows. Of {runs}
+runs of each method, {reached[UFOMKL sparse]} of UFO-MKL and {reached[OBSCURE]} of OBSCURE reach the gap of
+5%; any others end at the limit of epochs. Validation chose C = {C[OBSCURE]:g} for OBSCURE and {C[UFOMKL]:g}
+for UFO-MKL, of equally accurate values the smallest. From one number of kernels to the next, time goes like
+$F$ to the power of {power[OBSCURE][min]:.2f} to {power[OBSCURE][max]:.2f} for OBSCURE and
+{power[UFOMKL][min]:.2f} to {power[UFOMKL][max]:.2f} for UFO-MKL. The matrices of {n} samples take
+{megabytes[min]:.0f} to {megabytes[max]:.0f} MB, and {memory:.0f} MB are set aside: all matrices fit for {fit}
+of {counts} numbers of kernels. Where they do not fit, rows are computed at each visit.""")
 
 
 #: Errors that the papers print.
@@ -272,7 +265,7 @@ def _chosen_for_mnist(run):
 
 
 @figure("thesis-fig-4.8", claims="obs-7")
-def error_and_work_on_mnist(run):
+def work_on_mnist(run):
     """Does the time to the optimum grow about linearly with the number of training samples?"""
     size = run.size["mnist"]
     place = _mnist(run)
@@ -295,10 +288,9 @@ def error_and_work_on_mnist(run):
     most = max(size["n_train"])
     if run.size["mnist_all"]["n_train"]:
         most = min(run.size["mnist_all"]["n_train"])  # on one split, its errors only
-        table = pd.concat([table, _on_all_digits(run).query("n_train == @most").drop(columns="wrong")])
+        table = pd.concat([table, where(_on_all_digits(run), n_train=most).drop(columns="wrong")])
     place = of_sizes(place, [*size["n_train"], most])
-    drawing = draw.training_sizes(table, gap)
-    save(run, "thesis-fig-4.8", place, tables, note, drawing, paper=PRINTED)
+    save(run, "thesis-fig-4.8", place, tables, note, draw.training_sizes(table, gap), paper=PRINTED)
 
 
 def _to_one_gap(run, place, p):
@@ -318,32 +310,26 @@ def _to_one_gap(run, place, p):
     return pd.concat(tables, ignore_index=True)
 
 
-def _growth(results):
-    """Exponents in n of CPU seconds and of visits to one certified gap, by what is fixed."""
-    growth = {}
+@work_on_mnist.facts
+def _(results):
+    error = at_end(results.table().sort_values("epoch"), "test_error", "n_train")
+    time = []
+    visits = []
     for fixed, runs in with_gap(results.table("thesis-fig-4.8.gap")).groupby("fixed"):
         ends = at_the_end(runs, "n_train", "seed")
         seconds = work_to(runs, "gap", pd.Series(GAP, ends.index))["seconds"].fillna(ends["seconds"])
         n = np.log(ends.index.get_level_values("n_train"))
-        growth[fixed] = [np.polyfit(n, np.log(work), 1)[0] for work in (seconds, ends["step"])]
-    return growth
+        of_time, of_visits = (np.polyfit(n, np.log(work), 1)[0] for work in (seconds, ends["step"]))
+        time.append(f"n^{of_time:.2f} at a fixed {fixed.split()[0]}")
+        visits.append(f"$n^{{{of_visits:.2f}}}$ at a fixed {fixed}")
+    return {**few_and_many(error), "time": " and ".join(time), "visits": " and ".join(visits)}
 
 
-@error_and_work_on_mnist.title
-def _(results):
-    growth = {name.split()[0]: f"n^{time:.2f}" for name, (time, _) in _growth(results).items()}
-    listed = " and ".join(f"{power} at a fixed {name}" for name, power in growth.items())
-    return f"CPU seconds to one certified gap go like {listed}."
-
-
-@error_and_work_on_mnist.see
-def _(results):
-    error = at_end(results.table("thesis-fig-4.8").sort_values("epoch"), "test_error", "n_train")
-    growth = [f"$n^{{{visits:.2f}}}$ at a fixed {fixed}" for fixed, (_, visits) in _growth(results).items()]
-    return f"""
-With {error.index[0]:,} digits the error is {error.iloc[0]:.1%}, with {error.index[-1]:,}
-{error.iloc[-1]:.1%}. Every visit reads a row of $n$ values of each kernel, so work is linear in $n$ only if
-the number of visits does not grow with $n$. Visits to one certified gap go like {" and ".join(growth)}."""
+work_on_mnist.title("CPU seconds to one certified gap go like {time}.")
+work_on_mnist.see("""
+With {few[n_train]:,.0f} digits the error is {few[test_error]:.1%}, with {many[n_train]:,.0f}
+{many[test_error]:.1%}. Every visit reads a row of $n$ values of each kernel, so work is linear in $n$ only if
+the number of visits does not grow with $n$. Visits to one certified gap go like {visits}.""")
 
 
 @cache
@@ -361,7 +347,7 @@ def _on_all_digits(run):
 
 
 @figure("thesis-fig-4.8-60000", claims="obs-8")
-def all_digits_of_mnist(run):
+def all_digits(run):
     """After 10 epochs on all 60,000 digits (profile full), is the error the papers' 1.95%?"""
     size = run.size["mnist_all"]
     if not size["n_train"]:
@@ -379,21 +365,17 @@ def all_digits_of_mnist(run):
     save(run, "thesis-fig-4.8-60000", place, tables, note, paper={"test_error": printed})
 
 
-@all_digits_of_mnist.title
+@all_digits.facts
 def _(results):
-    errors = results.table("thesis-fig-4.8-60000").groupby("n_train")[["epoch", "test_error"]].mean()
-    parts = [f"{error:.2%} ({n:,} digits, {epoch:.0f} epochs)" for n, epoch, error in errors.itertuples()]
-    return f"OBSCURE errs on {' and '.join(parts)} of the test digits."
+    means = results.table().groupby("n_train")[["epoch", "test_error", "paper: test_error"]].mean()
+    title = []
+    errors = []
+    for n, epoch, error, printed in means.itertuples():
+        title.append(f"{error:.2%} ({n:,} digits, {epoch:.0f} epochs)")
+        errors.append(f"{error:.2%} with {n:,} digits (the paper: {printed:.2%})")
+    return {"by_epochs": " and ".join(title), "errors": ", ".join(errors)}
 
 
-@all_digits_of_mnist.see
-def _(results):
-    table = results.table("thesis-fig-4.8-60000")
-    errors = table.groupby("n_train")[["test_error", "paper: test_error"]].mean()
-    parts = [
-        f"{error:.2%} with {n:,} digits (the paper: {printed:.2%})"
-        for n, error, printed in errors.itertuples()
-    ]
-    return f"""
-Errors: {", ".join(parts)}. The online stage has not ended after ten epochs, so that they are all of that
-stage."""
+all_digits.title("OBSCURE errs on {by_epochs} of the test digits.")
+all_digits.see("""
+Errors: {errors}. The online stage has not ended after ten epochs, so that they are all of that stage.""")

@@ -25,11 +25,13 @@ DIABETES = Provenance(
 )
 
 
-def _points(run, tasks):
+def _runs(run, name, function, tasks, data):
+    """All methods on all tasks and seeds."""
     size = run.size["losses"]
-    grids = {name: size[name] for name in ("C", "p", "alpha")}
-    fixed = {name: size[name] for name in ("n_train", "n_test", "n_folds")} | {"grids": grids}
-    return [{"task": task, **fixed, "seed": seed} for task in tasks for seed in run.seeds(size)]
+    fixed = {key: size[key] for key in ("n_train", "n_test", "n_folds")}
+    fixed["grids"] = {key: size[key] for key in ("C", "p", "alpha")}
+    points = [{"task": task, **fixed, "seed": seed} for task in tasks for seed in run.seeds(size)]
+    return run.sweep(f"losses-{name}").frame(function, points, data=data).drop(columns="grids")
 
 
 @figure("loss-regression", claims=["loss-1", "loss-2"])
@@ -37,54 +39,43 @@ def errors_of_regressors(run):
     """Do learned kernel weights lower the error of regression?"""
     data = [DIABETES, *(made_here(name, f"sklearn.datasets.make_{name}") for name in NOISE)]
     data.append(load_set("mfeat").provenance)
-    points = _points(run, TASKS)
-    table = run.sweep("losses-regression").frame(compare_regressors, points, data=data)
-    table = table.drop(columns="grids")
-    n_train = run.size["losses"]["n_train"]
+    table = _runs(run, "regression", compare_regressors, TASKS, data)
     note = (
-        f"{n_train} training samples; all parameters by the same inner folds of each split; a kernel for "
-        "each feature and one on all, of mfeat one for each of five cues, from which the digit's fifth "
-        "morphological feature is predicted; epsilon is 0.1 standard deviations"
+        f"{run.size['losses']['n_train']} training samples; all parameters by the same inner folds of each "
+        "split; a kernel for each feature and one on all, of mfeat one for each of five cues, from which the "
+        "digit's fifth morphological feature is predicted; epsilon is 0.1 standard deviations"
     )
     run.save_figure(draw.regressors(table), "loss-regression", table, provenance=data, note=note)
 
 
-def _differences(results):
-    table = results.table("loss-regression")
-    errors = table.pivot(index=["task", "seed"], columns="method", values="error")
-    return errors, table.groupby(["task", "method"], sort=False)["error"].mean().unstack()
-
-
-@errors_of_regressors.title
+@errors_of_regressors.facts
 def _(results):
-    _, mean = _differences(results)
-    share = mean["OBSCURE, squared"] / mean["kernel ridge, average"]
-    return f"""
-The error of OBSCURE is {share.min():.1%} (on {share.idxmin()}) to {share.max():.1%} (on {share.idxmax()}) of
-that of ridge regression on the average kernel."""
+    mean = results.table().groupby(["task", "method"], sort=False)["error"].mean().unstack()
+    obscure = mean["OBSCURE, squared"]
+    ridge = mean["kernel ridge, average"]
+    share = obscure / ridge
+    pairs = zip(mean.index, obscure, ridge, strict=True)
+    return {
+        "share": share.agg(["min", "idxmin", "max", "idxmax"]),
+        "errors": "; ".join(f"{task}: {ours:.2f} against {theirs:.2f}" for task, ours, theirs in pairs),
+        "difference": (mean["OBSCURE, insensitive"] - mean["p-norm SVR"]).abs().max(),
+    }
 
 
-@errors_of_regressors.see
-def _(results):
-    _, mean = _differences(results)
-    listed = "; ".join(
-        f"{task}: {row['OBSCURE, squared']:.2f} against {row['kernel ridge, average']:.2f}"
-        for task, row in mean.iterrows()
-    )
-    against = (mean["OBSCURE, insensitive"] - mean["p-norm SVR"]).abs().max()
-    return f"""
-Errors in standard deviations of y, of OBSCURE (squared loss) and kernel ridge: {listed}. OBSCURE with the
+errors_of_regressors.title("""
+The error of OBSCURE is {share[min]:.1%} (on {share[idxmin]}) to {share[max]:.1%} (on {share[idxmax]}) of that
+of ridge regression on the average kernel.""")
+errors_of_regressors.see("""
+Errors in standard deviations of y, of OBSCURE (squared loss) and kernel ridge: {errors}. OBSCURE with the
 insensitive loss and the p-norm SVR, which minimise the same objective up to the bias, differ by at most
-{against:.3f}."""
+{difference:.3f}.""")
 
 
 @figure("loss-reliability", claims=["loss-3"])
 def reliability(run):
     """Are the probabilities of the logistic loss right as often as they say?"""
     data = [load_set(name).provenance for name in PROBABILITY_TASKS]
-    points = _points(run, PROBABILITY_TASKS)
-    table = run.sweep("losses-probabilities").frame(compare_probabilities, points, data=data)
-    table = table.drop(columns="grids")
+    table = _runs(run, "probabilities", compare_probabilities, PROBABILITY_TASKS, data)
     note = (
         f"{run.size['losses']['n_train']} training samples; parameters by the log loss on the same inner "
         "folds of each split; points: bins of the largest probability, of all splits together, with at "
@@ -93,23 +84,20 @@ def reliability(run):
     run.save_figure(draw.reliability(table), "loss-reliability", table, provenance=data, note=note)
 
 
-def _means(results):
-    table = results.table("loss-reliability").drop_duplicates(["task", "seed", "method"])
-    return table.groupby(["task", "method"], sort=False)[["calibration", "log_loss"]].mean().unstack()
-
-
-@reliability.title
+@reliability.facts
 def _(results):
-    mean = _means(results)
-    listed = "; ".join(f"{name} {mean['log_loss'][name].mean():.2f}" for name in PROBABILISTIC)
-    return f"Mean log loss on {len(mean)} data sets: {listed}."
+    runs = results.table().drop_duplicates(["task", "seed", "method"])
+    mean = runs.groupby(["task", "method"], sort=False)[["calibration", "log_loss"]].mean().unstack()
+    calibration = []
+    for task, row in mean["calibration"].iterrows():
+        values = ", ".join(f"{value:.1%} ({method})" for method, value in row.items())
+        calibration.append(f"{task}: {values}")
+    return {
+        "n": len(mean),
+        "log_loss": "; ".join(f"{name} {mean['log_loss'][name].mean():.2f}" for name in PROBABILISTIC),
+        "calibration": "; ".join(calibration),
+    }
 
 
-@reliability.see
-def _(results):
-    calibration = _means(results)["calibration"]
-    listed = "; ".join(
-        f"{task}: " + ", ".join(f"{value:.1%} ({method})" for method, value in row.items())
-        for task, row in calibration.iterrows()
-    )
-    return f"Mean calibration errors: {listed}."
+reliability.title("Mean log loss on {n} data sets: {log_loss}.")
+reliability.see("Mean calibration errors: {calibration}.")

@@ -17,7 +17,8 @@ from companion.mkl.figures_shared import (
 )
 from companion.mkl.runs import online_run, two_stages
 from companion.plots import mkl as draw
-from companion.protocol import FIRST_STAGE
+from companion.plots.common import distinct
+from companion.protocol import FIRST_STAGE, where
 from companion.run.registry import figure
 from companion.run.words import enumerated
 
@@ -42,24 +43,19 @@ def short_name(task):
     return name_of_cues(task).split(",")[0]
 
 
-def _best_on_each_set(table):
-    """Which p errs least on each set, and how much p matters, in words."""
-    parts = []
+def _errors_by_p(table):
+    """The p of the least mean error on each set; with this error, and how much p matters."""
+    best = []
+    errors = []
     for task, part in table.groupby("task", sort=False):
         error = part.groupby("p")["test_error"].mean()
-        parts.append(f"on {name_of_cues(task)}, {least(error)} ({error.max():.1%} at the worst $p$)")
-    return "; ".join(parts)
-
-
-def _best_p(table):
-    """The p of the least mean error on each set, in words."""
-    error = table.groupby(["task", "p"], sort=False)["test_error"].mean()
-    best = {short_name(task): part.idxmin()[1] for task, part in error.groupby("task", sort=False)}
-    return enumerated([f"{p:g} ({cues})" for cues, p in best.items()])
+        best.append(f"{error.idxmin():g} ({short_name(task)})")
+        errors.append(f"on {name_of_cues(task)}, {least(error)} ({error.max():.1%} at the worst $p$)")
+    return {"best_p": enumerated(best), "errors": "; ".join(errors)}
 
 
 @figure("thesis-fig-4.2", claims=["om2-2", "om2-3"])
-def online_errors_and_work_against_p(run):
+def online_against_p(run):
     """Which p is best for OM-2, with and without redundant cues, and at which is it fastest?"""
     size = run.size["p_sweep"]
     places = places_against_p(run)
@@ -82,22 +78,21 @@ def online_errors_and_work_against_p(run):
     save(run, "thesis-fig-4.2", places, table, note, drawing, paper=paper)
 
 
-@online_errors_and_work_against_p.title
+@online_against_p.facts
 def _(results):
-    return f"OM-2 has its lowest error at p = {_best_p(results.table('thesis-fig-4.2'))}."
-
-
-@online_errors_and_work_against_p.see
-def _(results):
-    table = results.table("thesis-fig-4.2")
+    table = results.table()
     done = table[table.groupby(["task", "p"])["converged"].transform("all")]
     updates = done.groupby(["task", "p"], sort=False)["updates"].mean().groupby("task", sort=False)
-    more = (updates.first() / updates.last()).rename(name_of_cues)
-    times = "; ".join(f"{name} {ratio:.2g}" for name, ratio in more.items())
-    return f"""
-OM-2's lowest errors: {_best_on_each_set(table)}. The thesis found $p = {BEST_P["mfeat"]:g}$ best on its
-places and {BEST_P["pyramid"]:g} on its pyramid. At the smallest $p$ at which all runs converge,
-the updates are these multiples of those at the largest $p$: {times}."""
+    more = updates.first() / updates.last()
+    times = "; ".join(f"{name_of_cues(task)} {ratio:.2g}" for task, ratio in more.items())
+    return {**_errors_by_p(table), "theirs": BEST_P, "times": times}
+
+
+online_against_p.title("OM-2 has its lowest error at p = {best_p}.")
+online_against_p.see("""
+OM-2's lowest errors: {errors}. The thesis found $p = {theirs[mfeat]:g}$ best on its places and
+{theirs[pyramid]:g} on its pyramid. At the smallest $p$ at which all runs converge, the updates are these
+multiples of those at the largest $p$: {times}.""")
 
 
 @figure("jmlr-fig-4")
@@ -129,17 +124,16 @@ def both_stages_against_p(run):
     save(run, "jmlr-fig-4", places, table, note, drawing)
 
 
-@both_stages_against_p.title
+@both_stages_against_p.facts
 def _(results):
-    error = results.table("jmlr-fig-4")[["online_error", "test_error"]].mean()
-    return f"""
-Averaged over all p and data, OBSCURE's online stage errs on {error["online_error"]:.1%}, both stages
-together on {error["test_error"]:.1%}."""
+    table = results.table()
+    return {**_errors_by_p(table), "mean": table[["online_error", "test_error"]].mean()}
 
 
-@both_stages_against_p.see
-def _(results):
-    return f"OBSCURE's lowest errors: {_best_on_each_set(results.table('jmlr-fig-4'))}."
+both_stages_against_p.title("""
+Averaged over all p and data, OBSCURE's online stage errs on {mean[online_error]:.1%}, both stages together on
+{mean[test_error]:.1%}.""")
+both_stages_against_p.see("OBSCURE's lowest errors: {errors}.")
 
 
 def _pass_by_pass(run, name, place, chosen, size, with_all_epochs, batch=BATCH):
@@ -150,49 +144,33 @@ def _pass_by_pass(run, name, place, chosen, size, with_all_epochs, batch=BATCH):
     of_batch = {method: own for method, own in chosen.items() if rivals.plain(method) in batch}
     points = []
     for seed in splits:
+        whole = seed in with_all_epochs
         learners = []
         for method in online:
             is_slow = rivals.plain(method) == "OMCL-PERC"
             if is_slow and seed not in splits[: size["omcl_seeds"]]:
                 continue
-            epochs = size["omcl_epochs" if is_slow else "epochs"]
-            if seed not in with_all_epochs:
-                epochs = epochs[:1]
-            learners.append([method, chosen[method], list(epochs)])
-        points.append(
-            {
-                **place.fixed,
-                "seed": seed,
-                "learners": learners,
-                "batch": of_batch if seed in with_all_epochs else {},
-            }
-        )
+            epochs = list(size["omcl_epochs" if is_slow else "epochs"])
+            learners.append([method, chosen[method], epochs if whole else epochs[:1]])
+        point = {**place.fixed, "seed": seed, "learners": learners}
+        points.append({**point, "batch": of_batch if whole else {}})
     table = run.sweep(name).frame(rivals.online_curves, points, data=place.data)
     table = table.drop(columns=["learners", "batch"])
     is_batch = table["what"] == "batch"
     return [rows.dropna(axis=1, how="all") for rows in (table[~is_batch], table[is_batch])]
 
 
-def _errors(results, name, task="", form=".0%"):
-    """Errors of the online learners after the first pass, and of all methods at the end, in words."""
-    table = results.table(name).sort_values("at").rename(columns={"error": "test_error"})
-    table = table[table["task"] == task] if task else table
-    first = at_end(table[table["what"] == "online"], "test_error", "method")
-    tests = table[table["what"] == "test"]
-    ends = mean_error(tests[tests["at"] == tests.groupby("method")["at"].transform("max")])
-    batch = results.table(f"{name}.batch")
-    batch = mean_error(batch[batch["task"] == task] if task else batch)
-    return listed(first, form), listed(pd.concat([ends, batch]), form)
-
-
-def _tests(table):
-    """Mean test errors, a row for each epoch, a column for each learner."""
-    tests = table[table["what"] == "test"]
-    return tests.groupby(["at", "method"])["error"].mean().unstack()
+def _errors(table, batch):
+    """Mean errors at the end of the first pass; on new samples, a row for each epoch; of all at the end."""
+    first = at_end(where(table, what="online"), "error", "method")
+    tests = where(table, what="test").rename(columns={"error": "test_error"})
+    last = tests[tests["at"] == tests.groupby("method")["at"].transform("max")]
+    by_epoch = tests.groupby(["at", "method"])["test_error"].mean().unstack()
+    return first, by_epoch, pd.concat([mean_error(last), mean_error(batch)])
 
 
 @figure("thesis-fig-4.3", claims=["om2-4", "om2-5"])
-def online_learning_of_objects(run):
+def online_on_objects(run):
     """Online, does OM-2 err less than its rivals, and does it reach the error of batch MKL?"""
     place = tasks_of(run).objects
     chosen, _ = chosen_for_objects(run)
@@ -212,25 +190,28 @@ def online_learning_of_objects(run):
     save(run, "thesis-fig-4.3", place, {"": online, "batch": batch}, "39 kernels", drawing, paper=paper)
 
 
-@online_learning_of_objects.title
+@online_on_objects.facts
 def _(results):
-    table = results.table("thesis-fig-4.3").sort_values("at")
-    first = at_end(table[table["what"] == "online"], "error", "method")["OM2"]
-    tests = _tests(table)["OM2"]
-    silp = mean_error(results.table("thesis-fig-4.3.batch"))["SILPMKL"]
-    return f"""
-After {tests.index[-1]:.0f} epochs OM-2 errs on {tests.iloc[-1]:.0%} of new drawings, SILP on {silp:.0%}; in
-the first pass it errs on {first:.0%}."""
+    table = results.table().sort_values("at")
+    first, tests, ends = _errors(table, results.table("thesis-fig-4.3.batch"))
+    return {
+        "n_epochs": tests.index[-1],
+        "error": ends,
+        "of_pass": first,
+        "first": listed(first),
+        "ends": listed(ends),
+    }
 
 
-@online_learning_of_objects.see
-def _(results):
-    first, ends = _errors(results, "thesis-fig-4.3")
-    return f"Mistakes in the first pass: {first}. Errors on new drawings at the ends of the curves: {ends}."
+online_on_objects.title("""
+After {n_epochs:.0f} epochs OM-2 errs on {error[OM2]:.0%} of new drawings, SILP on {error[SILPMKL]:.0%}; in
+the first pass it errs on {of_pass[OM2]:.0%}.""")
+online_on_objects.see("""
+Mistakes in the first pass: {first}. Errors on new drawings at the ends of the curves: {ends}.""")
 
 
 @figure("thesis-fig-4.4", claims=["om2-6", "om2-9"])
-def online_learning_where_every_cue_informs(run):
+def online_on_cues(run):
     """Where every cue is informative, is batch MKL worse than all online methods?"""
     size = run.size["online_cues"]
     tasks = tasks_of(run)
@@ -250,21 +231,20 @@ def online_learning_where_every_cue_informs(run):
     save(run, "thesis-fig-4.4", places, tables, note, draw.online_panels(online, batch), paper=paper)
 
 
-@online_learning_where_every_cue_informs.title
+@online_on_cues.facts
 def _(results):
-    parts = []
+    table = results.table()
+    ordered = table.sort_values("at")
     batch = results.table("thesis-fig-4.4.batch")
-    for task, table in results.table("thesis-fig-4.4").groupby("task", sort=False):
-        tests = _tests(table).dropna()  # epochs that every learner has
-        silp = mean_error(batch[batch["task"] == task])["SILPMKL"]
-        parts.append(f"{tests['OM2'].iloc[-1]:.0%} and {silp:.0%} ({short_name(task)})")
-    return f"OM-2 ({tests.index[-1]:.0f} epochs) and SILP err on {enumerated(parts)}."
+    pairs = []
+    ends = []
+    for task in distinct(table["task"]):
+        _, tests, last = _errors(where(ordered, task=task), where(batch, task=task))
+        om2 = tests.dropna()["OM2"]  # after epochs that every learner has
+        pairs.append(f"{om2.iloc[-1]:.0%} and {last['SILPMKL']:.0%} ({short_name(task)})")
+        ends.append(f"Errors on {name_of_cues(task)} at the ends of the curves: {listed(last, '.1%')}.")
+    return {"n_epochs": om2.index[-1], "pairs": enumerated(pairs), "ends": " ".join(ends)}
 
 
-@online_learning_where_every_cue_informs.see
-def _(results):
-    parts = []
-    for task in results.table("thesis-fig-4.4")["task"].unique():
-        _, ends = _errors(results, "thesis-fig-4.4", task, ".1%")
-        parts.append(f"Errors on {name_of_cues(task)} at the ends of the curves: {ends}.")
-    return " ".join(parts)
+online_on_cues.title("OM-2 ({n_epochs:.0f} epochs) and SILP err on {pairs}.")
+online_on_cues.see("{ends}")

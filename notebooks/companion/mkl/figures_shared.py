@@ -11,7 +11,7 @@ from companion.data.originals import load_original
 from companion.mkl import rivals
 from companion.mkl.runs import optimum
 from companion.mkl.tasks import described_pictures
-from companion.run.figures import METHOD_STYLE, method_style, name_methods
+from companion.run.figures import method_style
 from companion.run.records import row_of
 from cuelearn import datasets
 
@@ -19,11 +19,6 @@ ALL = 10_000  # test samples: as many as there are
 RIVALS = ("SILPMKL", "LpMKL", "MCMKL", "LPBeta")
 EVERYONE = ("OBSCURE", "OBSCURE online", "UFOMKL", *RIVALS, "AverageKernelSVM")
 FEW_CLASSES = ("flowers", "pendigits", "mnist", "scene15", "mfeat", "htad")
-
-name_methods(rivals.METHODS)  # a method that was added to the registry gets a style of its own
-for method in rivals.METHODS:
-    label = f"{method_style(method)['label']}{rivals.SMALLER}"
-    METHOD_STYLE[f"{method}{rivals.SMALLER}"] = method_style(method, label=label, linestyle=":", marker="")
 
 
 class Place(NamedTuple):
@@ -111,11 +106,6 @@ def as_judged(size):
     return {method: {"n_epochs": n} for method, n in epochs.items()}
 
 
-def below_the_grid(chosen):
-    """Methods of batch that stand a second time among those chosen, at C below the papers' grid."""
-    return [m for m in chosen if m.endswith(rivals.SMALLER) and rivals.plain(m) not in rivals.ONLINE]
-
-
 def trained_longest(run, chosen):
     """The same choice, OM-2 with as many epochs as the figures of its curves have."""
     return chosen | {"OM2": chosen["OM2"] | {"n_epochs": max(run.size["online"]["epochs"])}}
@@ -128,20 +118,18 @@ def chosen_for_objects(run):
 
 
 @cache
-def compared_on_objects(run):
-    """What the methods have in one run, the papers' p-norm MKL (p = 1.01 for Kloft's 1.02) among them."""
-    chosen, _ = chosen_for_objects(run)
-    more = {"LpMKL sparse": chosen["LpMKL"] | {"p": 1.01}, "OBSCURE steps": chosen["OBSCURE"]}
-    return trained_longest(run, chosen) | more
-
-
-@cache
 def against_sizes(run):
-    """All methods on growing sets of objects, one after the other at each point; dearest first."""
+    """All methods on growing sets of objects, one after the other at each point; dearest first.
+
+    Among them are the papers' p-norm MKL, p = 1.01 for Kloft's 1.02, and methods at C below the papers' grid.
+    """
     size = run.size["sizes"]
     place = tasks_of(run).objects
-    chosen = compared_on_objects(run)
-    together = [*EVERYONE, "OBSCURE steps", "OM2", "LpMKL sparse", *below_the_grid(chosen)]
+    chosen, _ = chosen_for_objects(run)
+    chosen = trained_longest(run, chosen)
+    smaller = [m for m in chosen if m.endswith(rivals.SMALLER) and rivals.plain(m) not in rivals.ONLINE]
+    chosen |= {"LpMKL sparse": chosen["LpMKL"] | {"p": 1.01}, "OBSCURE steps": chosen["OBSCURE"]}
+    together = [*EVERYONE, "OBSCURE steps", "OM2", "LpMKL sparse", *smaller]
     quickest = ["OBSCURE", "OBSCURE online", "UFOMKL", "OM2", "AverageKernelSVM"]
     fewer = [n for n in size["n_train"] if n <= size["rivals_up_to"] and n != place.n_train]
     beyond = [n for n in size["n_train"] if n > size["rivals_up_to"]]
@@ -182,13 +170,12 @@ def every_cue_alone(run):
     return run.sweep("alone").frame(rivals.each_alone, points, data=data)
 
 
-def against_optimum(run, name, place, methods, chosen, seeds, n_epochs):
-    """Curves of the methods, with how far they are from the certified optimum of their own problem."""
+def against_optimum(run, name, place, params, seeds, n_epochs):
+    """Curves of methods with their parameters, and how far they are from their certified optimum."""
     sweep = run.sweep(name, place.n_jobs)
-    setting = (place.task, place.n_train, place.n_test)
     until = {"n_epochs": n_epochs, "tol": 0.008, "data": place.data}  # below 1%, where work is compared
-    curves = rivals.curves_of(sweep, *setting, methods, chosen, seeds, **until)
-    problem = {"task": place.task, "n_train": place.n_train, **chosen["OBSCURE"]}
+    curves = rivals.curves_of(sweep, *place.fixed.values(), list(params), params, seeds, **until)
+    problem = {"task": place.task, "n_train": place.n_train, **params["OBSCURE"]}
     points = [{**problem, "seed": seed} for seed in seeds]
     exact = run.sweep(f"{name}-optimum", place.n_jobs).frame(optimum, points, data=place.data)
     return rivals.against_bounds(curves, exact)

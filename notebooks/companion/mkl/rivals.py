@@ -16,14 +16,7 @@ from companion.mkl.online import OMCLOnKernels
 from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
 from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
 from companion.mkl.tasks import get_task
-from companion.protocol import (
-    FIRST_STAGE,
-    fitted,
-    grid_points,
-    in_turn,
-    looks,
-    timed,
-)
+from companion.protocol import FIRST_STAGE, fitted, grid_points, in_turn, looks, timed
 from companion.study import Study, at_edges, best_of
 from cuelearn import mkl
 from cuelearn.kernels import RBF, KernelBank

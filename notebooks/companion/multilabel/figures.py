@@ -7,8 +7,9 @@ import pandas as pd
 
 from companion import multilabel as experiments
 from companion.multilabel import claims
+from companion.multilabel.claims import AS_PRINTED, PER_CLASS, SUMS
 from companion.plots import multilabel as draw
-from companion.protocol import printed
+from companion.protocol import printed, where
 from companion.run.claims import RELEVANT
 from companion.run.figures import interval, method_style
 from companion.run.registry import figure
@@ -16,14 +17,19 @@ from companion.run.words import certain, enumerated
 from companion.study import Study, at_edges
 
 LEARNING = ("MLMKLSA 0.001", "MLMKLSum planes", "GMKL", "MLMKLSA", "MLMKLSum", "VSKL")
-SHARED = ("MLMKLSA 0.001", "MLMKLSA 0.0001", "MLMKLSA", "MLMKLSum", "MLMKLSum planes")
-PER_CLASS = ("GMKL", "SimpleMKL", "VSKL")
-AS_PRINTED = SHARED[:2]
+SHARED = (*AS_PRINTED, "MLMKLSA", *SUMS)
 PRINTED = "MLMKLSA printed"
+#: The table of all methods on all draws.
+RUNS = "mlmkl-tab-1.runs"
 
 
 def label(method):
     return method_style(method)["label"]
+
+
+def listed(values, form):
+    """Numbers of methods in words."""
+    return ", ".join(f"{value:{form}} ({label(method)})" for method, value in values.items())
 
 
 @cache
@@ -35,16 +41,16 @@ def data_of(names):
     return [experiments.load_multilabel(name).data for name in names]
 
 
-def note_on(names, n_train, text):
-    """Data, training samples by set, and what else there is to say."""
+def about(names, n_train, text):
+    """Where numbers come from; in a note data, training samples by set, and what else there is to say."""
     description = experiments.load_multilabel("emoji").data.description
     sizes = ", ".join(f"{name} {n_train[name]}" for name in names)
-    return f"emoji: {description}; training samples: {sizes}; {text}"
+    note = f"emoji: {description}; training samples: {sizes}; {text}"
+    return {"provenance": data_of(names), "note": note}
 
 
 def save_figure(run, name, drawing, table, sets, text, n_train=None):
-    note = note_on(sets, n_train or run.size["n_train"], text)
-    run.save_figure(drawing, name, table, provenance=data_of(sets), note=note)
+    run.save_figure(drawing, name, table, **about(sets, n_train or run.size["n_train"], text))
 
 
 def sample(run, name):
@@ -73,7 +79,7 @@ def chosen_C(run):
     return {(place[0], place[-1]): found["C"] for place, found in study.choices(points).items()}
 
 
-# ---------------------------------------------------------------- table 1
+# --- table 1
 
 
 @cache
@@ -91,127 +97,119 @@ def by_method(run, columns):
     return pd.concat(parts, axis=1).rename(label)
 
 
-def of_paper(column, heading):
+def of_paper(column):
     table = printed("mlmkl-tab-1").pivot(index="method", columns="name", values=column)
-    return table.rename(label).add_suffix(f": {heading}")
+    return table.rename(label).add_suffix(f": {column}")
 
 
 def save_table(run, suffix, tables, text, paper=None):
     text = f"{run.size['n_test']} test samples, {run.size['seeds']} draws; {text}"
-    note = note_on(sets_of(run), run.size["n_train"], text)
-    data = data_of(sets_of(run))
-    run.save_table(tables, "mlmkl-tab-1", suffix, provenance=data, paper=paper, note=note)
+    origin = about(sets_of(run), run.size["n_train"], text)
+    run.save_table(tables, "mlmkl-tab-1", suffix, paper=paper, **origin)
 
 
 @figure("mlmkl-tab-1", claims="mlmkl-1")
-def accuracy_of_all_methods(run):
+def accuracy_of_methods(run):
     """Does sharing one combination of kernels cost accuracy?"""
     auc = groups_of(run)["auc"].agg(AUC="mean", **{"+-": lambda v: interval(v).high - v.mean()})
     tables = {"": by_method(run, auc), "runs": table_runs(run)}
-    save_table(run, None, tables, "+-: half the 95% interval of the mean", of_paper("AUC", "AUC"))
+    save_table(run, None, tables, "+-: half the 95% interval of the mean", of_paper("AUC"))
 
 
-@accuracy_of_all_methods.title
+@accuracy_of_methods.facts
 def _(results):
-    parts = []
-    for name, auc in claims.by_set(results.table("mlmkl-tab-1.runs"), "auc"):
-        rival = auc[[*claims.SUMS, *PER_CLASS, "AverageKernelSVM"]].mean().idxmax()
-        gain = auc[AS_PRINTED[0]] - auc[rival]
+    against = []
+    values = []
+    for name, auc in claims.by_set(results.table(RUNS), "auc"):
+        mean = auc.mean()
+        rival = mean[[*SUMS, *PER_CLASS, "AverageKernelSVM"]].idxmax()
+        gain = auc["MLMKLSA 0.001"] - auc[rival]
         word = certain(gain, "below", RELEVANT)
-        parts.append(f"{word} that of {draw.short(rival)} on {name} ({gain.mean():+.3f})")
-    return f"Against the best rival, the AUC of {draw.short(AS_PRINTED[0])} is {enumerated(parts)}."
-
-
-@accuracy_of_all_methods.see
-def _(results):
-    runs = results.table("mlmkl-tab-1.runs")
-    parts = []
-    for name, auc in runs.groupby(["name", "method"])["auc"].mean().groupby("name"):
-        auc = auc.droplevel("name")
-        printed_forms = " and ".join(f"{auc[form]:.3f}" for form in AS_PRINTED)
-        average = auc["AverageKernelSVM"]
-        best = auc.drop([PRINTED, "MLMKLSA", *claims.LONG]).idxmax()
-        parts.append(
-            f"Mean AUC on {name}: {auc.min():.3f} to {auc.max():.3f} over all methods, {average:.3f} with "
-            f"equal weights, {printed_forms} with SA as printed (steps 0.001 and 0.0001), "
-            f"{auc['MLMKLSA']:.3f} with SA corrected; best of the paper's methods: {draw.short(best)}."
+        against.append(f"{word} that of {draw.short(rival)} on {name} ({gain.mean():+.3f})")
+        best = mean.drop([PRINTED, "MLMKLSA", *claims.LONG]).idxmax()
+        as_printed = " and ".join(f"{mean[form]:.3f}" for form in AS_PRINTED)
+        values.append(
+            f"Mean AUC on {name}: {mean.min():.3f} to {mean.max():.3f} over all methods, "
+            f"{mean['AverageKernelSVM']:.3f} with equal weights, {as_printed} with SA as printed (steps "
+            f"0.001 and 0.0001), {mean['MLMKLSA']:.3f} with SA corrected; best of the paper's methods: "
+            f"{draw.short(best)}."
         )
-    return " ".join(parts)
+    return {"against": enumerated(against), "values": " ".join(sorted(values))}
+
+
+accuracy_of_methods.title("Against the best rival, the AUC of SA (step 0.001) is {against}.")
+accuracy_of_methods.see("{values}")
 
 
 @figure("mlmkl-tab-1-work")
-def work_of_all_methods(run):
+def work_of_methods(run):
     """How many SVMs does each method solve, and how often does it combine the kernels?"""
     columns = {"n_solved": "SVMs", "n_combined": "combinations"}
     work = groups_of(run)[list(columns)].mean().rename(columns=columns)
     save_table(run, "work", by_method(run, work), "SVMs: with those of all classes at the end")
 
 
-@work_of_all_methods.title
+@work_of_methods.facts
 def _(results):
-    combined = dict(claims.by_set(results.table("mlmkl-tab-1.runs"), "n_combined"))["emoji"].mean()
-    others = combined[list(PER_CLASS)]
-    return f"""
-On emoji {draw.short(AS_PRINTED[0])} combines the kernels {combined[AS_PRINTED[0]]:,.0f} times, a method with
-weights per class {others.min():,.0f} to {others.max():,.0f} times."""
+    runs = where(results.table(RUNS), name="emoji")
+    means = runs.groupby("method")[["n_solved", "n_combined"]].mean()
+    combined = means["n_combined"]
+    per_class = combined[list(PER_CLASS)].agg(["min", "max"])
+    return {
+        "combined": combined,
+        "per_class": per_class,
+        "times": per_class / combined["MLMKLSA 0.001"],
+        "solved": listed(means["n_solved"][[*SHARED, *PER_CLASS]], ",.0f"),
+    }
 
 
-@work_of_all_methods.see
-def _(results):
-    runs = results.table("mlmkl-tab-1.runs")
-    means = runs[runs["name"] == "emoji"].groupby("method")[["n_solved", "n_combined"]].mean()
-    listed = ", ".join(f"{means['n_solved'][m]:,.0f} ({label(m)})" for m in (*SHARED, *PER_CLASS))
-    combined = means["n_combined"][list(PER_CLASS)] / means["n_combined"][AS_PRINTED[0]]
-    return f"""
-Number of SVMs on emoji, with each method's stopping rule and $C$ and with warm starts: {listed}. SA combines
+work_of_methods.title("""
+On emoji SA (step 0.001) combines the kernels {combined[MLMKLSA 0.001]:,.0f} times, a method with weights per
+class {per_class[min]:,.0f} to {per_class[max]:,.0f} times.""")
+work_of_methods.see("""
+Number of SVMs on emoji, with each method's stopping rule and $C$ and with warm starts: {solved}. SA combines
 all kernels anew for each of its SVMs, Sum once for those of all classes; a method with a combination for each
-class needs {combined.min():.0f} to {combined.max():.0f} times the combinations of SA as printed."""
+class needs {times[min]:.0f} to {times[max]:.0f} times the combinations of SA as printed.""")
 
 
 @figure("mlmkl-tab-1-seconds", claims=("mlmkl-2", "mlmkl-8"))
-def seconds_of_all_methods(run):
+def seconds_of_methods(run):
     """How long does the training take?"""
     seconds = by_method(run, groups_of(run)[["seconds"]].mean())
     text = "CPU seconds of training, kernels in memory, all methods in turn on one draw; the paper's of 2010"
-    save_table(run, "seconds", seconds, text, of_paper("seconds", "seconds"))
+    save_table(run, "seconds", seconds, text, of_paper("seconds"))
 
 
-def times_of_printed(runs):
-    """CPU seconds over those of SA as printed, geometric means: a row for each set."""
+@seconds_of_methods.facts
+def _(results):
+    runs = results.table(RUNS)
     seconds = np.log(runs["seconds"]).groupby([runs["name"], runs["method"]], sort=False).mean().unstack()
-    return np.exp(seconds.sub(seconds[AS_PRINTED[0]], axis=0))
-
-
-@seconds_of_all_methods.title
-def _(results):
-    fastest = times_of_printed(results.table("mlmkl-tab-1.runs"))[list(PER_CLASS)].min(axis=1)
-    times = enumerated([f"{1 / ratio:.2g} ({name})" for name, ratio in fastest.items()])
-    return f"""
-{draw.short(AS_PRINTED[0])} takes {times} times the CPU seconds of the fastest method with weights per
-class."""
-
-
-@seconds_of_all_methods.see
-def _(results):
-    runs = results.table("mlmkl-tab-1.runs")
-    ratio = times_of_printed(runs)
-    listed = "; ".join(
-        f"{name}: {', '.join(f'{row[m]:.2g} ({label(m)})' for m in (*SHARED[1:], *PER_CLASS))}"
-        for name, row in ratio.iterrows()
-    )
+    times = np.exp(seconds.sub(seconds["MLMKLSA 0.001"], axis=0))
+    fastest = times[list(PER_CLASS)].min(axis=1)
+    columns = [*SHARED[1:], *PER_CLASS]
+    of_sets = [f"{name}: {listed(row[columns], '.2g')}" for name, row in times.iterrows()]
     likeness = runs[runs["method"].isin(AS_PRINTED)].groupby("name")[["like GMKL", "like VSKL"]].mean()
-    like = "; ".join(f"{name} {row.iloc[0]:.2f} and {row.iloc[1]:.2f}" for name, row in likeness.iterrows())
-    return f"""
-CPU seconds in units of those of SA with step 0.001, geometric means: {listed}. Rank correlation of the kernel
-weights of SA as printed with those of GMKL and of VSKL: {like}."""
+    like = [f"{name} {gmkl:.2f} and {vskl:.2f}" for name, gmkl, vskl in likeness.itertuples()]
+    return {
+        "fastest": enumerated([f"{1 / ratio:.2g} ({name})" for name, ratio in fastest.items()]),
+        "times": "; ".join(of_sets),
+        "like": "; ".join(like),
+    }
+
+
+seconds_of_methods.title("""
+SA (step 0.001) takes {fastest} times the CPU seconds of the fastest method with weights per class.""")
+seconds_of_methods.see("""
+CPU seconds in units of those of SA with step 0.001, geometric means: {times}. Rank correlation of the kernel
+weights of SA as printed with those of GMKL and of VSKL: {like}.""")
 
 
 @figure("mlmkl-tab-1-choices")
-def choices_of_all_methods(run):
+def choices_of_methods(run):
     """Which C was chosen, and which kernels have the largest weights?"""
     first = groups_of(run).agg(C=("C", "first"), skipped=("skipped", "max"), kernels=("kernels", "first"))
-    table = first.reset_index()
-    table = table.assign(method=table["method"].map(label))[["name", "method", "C", "skipped", "kernels"]]
+    table = first.rename(label, level="method").reset_index()
+    table = table[["name", "method", "C", "skipped", "kernels"]]
     grid = {"C": run.size["C"]}
     edges = {key: at_edges(grid, {"C": C}, {"C": [0.001]}) for key, C in chosen_C(run).items()}
     edges = "; ".join(f"{name}, {label(m)}: {edge}" for (name, m), edge in edges.items() if edge)
@@ -219,13 +217,16 @@ def choices_of_all_methods(run):
     save_table(run, "choices", table, text)
 
 
-@choices_of_all_methods.title
+@choices_of_methods.facts
 def _(results):
-    grids = results.table("mlmkl-tab-1-choices").groupby("name", sort=False)["C"]
-    return f"The chosen C: {enumerated([f'{C.min():g} to {C.max():g} on {name}' for name, C in grids])}."
+    grids = results.table().groupby("name", sort=False)["C"]
+    return {"C": enumerated([f"{C.min():g} to {C.max():g} on {name}" for name, C in grids])}
 
 
-# ---------------------------------------------------------------- weights and accuracy over time
+choices_of_methods.title("The chosen C: {C}.")
+
+
+# --- weights and accuracy over time
 
 
 @figure("mlmkl-fig-1")
@@ -241,24 +242,21 @@ def weights_over_time(run):
     save_figure(run, "mlmkl-fig-1", drawing, paths, ["emoji"], text)
 
 
-@weights_over_time.title
+@weights_over_time.facts
 def _(results):
-    largest = results.table("mlmkl-fig-1").groupby("method").max().loc[:, "seconds":].drop(columns="seconds")
-    listed = [f"{largest.loc[method].max():.2f} with {draw.short(method)}" for method in LEARNING[:3]]
-    return f"A kernel weight on emoji reaches at most {enumerated(listed)}."
+    table = results.table().set_index("method")
+    weights = table.loc[:, "seconds":].drop(columns="seconds").groupby("method")
+    last = weights.last().loc[list(LEARNING)]
+    ends = [f"{label(method)}: {row.idxmax()} ({row.max():.2f})" for method, row in last.iterrows()]
+    return {"largest": weights.max().max(axis=1), "ends": "; ".join(ends)}
 
 
-@weights_over_time.see
-def _(results):
-    table = results.table("mlmkl-fig-1")
-    last = table.groupby("method").last().loc[:, "seconds":].drop(columns="seconds")
-    parts = []
-    for method in LEARNING:
-        weights = last.loc[method]
-        parts.append(f"{label(method)}: {weights.idxmax()} ({weights.max():.2f})")
-    return f"""
+weights_over_time.title("""
+A kernel weight on emoji reaches at most {largest[MLMKLSA 0.001]:.2f} with SA (step 0.001),
+{largest[MLMKLSum planes]:.2f} with Sum (cutting planes) and {largest[GMKL]:.2f} with GMKL.""")
+weights_over_time.see("""
 The curves show SA's averages, and the weights that Sum uses in each step. The largest weights at the end:
-{"; ".join(parts)}."""
+{ends}.""")
 
 
 @figure("mlmkl-fig-2", claims=("mlmkl-4", "mlmkl-7"))
@@ -267,7 +265,7 @@ def accuracy_over_time(run):
     size = run.size
     names = sets_of(run)[:2]
     at = [*range(min(11, size["passes"])), *range(15, size["passes"] + 1, 5)]
-    C = {name: chosen_C(run)[name, AS_PRINTED[0]] for name in names}
+    C = {name: chosen_C(run)[name, "MLMKLSA 0.001"] for name in names}
     points = [
         {**sample(run, name), "n_test": size["n_test"], "method": method, "seed": seed, "C": C[name]}
         | {"at": at, "passes": True}
@@ -282,31 +280,31 @@ def accuracy_over_time(run):
     save_figure(run, "mlmkl-fig-2", draw.auc_over_time(course), course, names, text)
 
 
-@accuracy_over_time.title
+@accuracy_over_time.facts
 def _(results):
-    falls = claims.largest_falls(results.table("mlmkl-fig-2")).groupby(["name", "method"]).mean()["emoji"]
-    listed = [f"{falls[method]:.3f} with {draw.short(method)}" for method in (*claims.SUMS, AS_PRINTED[0])]
-    return f"The largest fall of AUC on emoji between two looks: {enumerated(listed)}."
-
-
-@accuracy_over_time.see
-def _(results):
-    table = results.table("mlmkl-fig-2")
-    runs = table.groupby(["name", "method", "seed"], sort=False)
-    falls = claims.largest_falls(table).groupby(["method", "name"], sort=False).mean()
-    swing = runs["swing"].sum().groupby(["method", "name"], sort=False).mean()
+    table = results.table()
+    swing = table.groupby(["name", "method", "seed"], sort=False)["swing"].sum()
+    runs = pd.DataFrame({"fall": claims.largest_falls(table), "swing": swing})
+    means = runs.groupby(["method", "name"], sort=False).mean()
     parts = []
     for method in SHARED:
-        names = falls[method].index
-        listed = (f"{falls[method, name]:.3f} and {swing[method, name]:.1f} ({name})" for name in names)
-        parts.append(f"{label(method)}: {', '.join(listed)}")
-    return f"""
-The largest fall of AUC from one look to the next, and the total variation of the weights in use:
-{"; ".join(parts)}. A look is taken after as many SVMs as there are classes, one pass of Sum; after
-the tenth pass, only every fifth time."""
+        rows = means.loc[method].itertuples()
+        values = ", ".join(f"{fall:.3f} and {swing:.1f} ({name})" for name, fall, swing in rows)
+        parts.append(f"{label(method)}: {values}")
+    return {"fall": means["fall"], "parts": "; ".join(parts)}
 
 
-# ---------------------------------------------------------------- delta and the step size
+accuracy_over_time.title("""
+The largest fall of AUC on emoji between two looks: {fall[MLMKLSum][emoji]:.3f} with Sum,
+{fall[MLMKLSum planes][emoji]:.3f} with Sum (cutting planes) and {fall[MLMKLSA 0.001][emoji]:.3f} with SA
+(step 0.001).""")
+accuracy_over_time.see("""
+The largest fall of AUC from one look to the next, and the total variation of the weights in use: {parts}. A
+look is taken after as many SVMs as there are classes, one pass of Sum; after the tenth pass, only every fifth
+time.""")
+
+
+# --- delta and the step size
 
 STEPS = [(0.0, 0.01), (0.2, 0.01), (0.6, 0.01), (1.0, 0.01), (0.0, 0.001), (0.0, 0.0001)]  # delta, step
 
@@ -317,7 +315,7 @@ def step_runs(run):
     size = run.size
     at = sorted({0, 5, 10, 20, *np.linspace(40, size["n_iter"], 6).astype(int).tolist()})
     place = {**sample(run, "emoji"), "method": PRINTED, "n_test": size["n_test"], "at": at}
-    place["C"] = chosen_C(run)["emoji", AS_PRINTED[0]]
+    place["C"] = chosen_C(run)["emoji", "MLMKLSA 0.001"]
     points = [
         {**place, "seed": seed, "options": {"delta": delta, "eta": eta}}
         for delta, eta in STEPS
@@ -328,68 +326,58 @@ def step_runs(run):
     return table.drop(columns=["options", "method"]).join(options)
 
 
-def save_steps(run, name, table, column, symbol):
-    C = chosen_C(run)["emoji", AS_PRINTED[0]]
+def save_steps(run, name, table, column):
+    C = chosen_C(run)["emoji", "MLMKLSA 0.001"]
     text = f"the paper's estimates and steps; {run.size['steps']['seeds']} draws, C = {C:g}"
-    drawing = draw.auc_over_iterations(table, column, symbol)
+    drawing = draw.auc_over_iterations(table, column, rf"$\{column}$ = {{:g}}")
     save_figure(run, name, drawing, table, ["emoji"], text)
 
 
-def ends_of(table, column):
-    means = claims.at_the_end(table, column).mean()
-    return ", ".join(f"{auc:.3f} at {value:g}" for value, auc in means.items())
+def ends_of(results, column, base, *values):
+    """AUC at the end by the values of a column, and of some against that of `base`, draw by draw."""
+    auc = claims.at_the_end(results.table(), column)
+    words = []
+    for value in values:
+        gain = auc[value] - auc[base]
+        words.append(f"{certain(gain, 'below')} that of {base:g} ({gain.mean():+.4f})")
+    small, large = words
+    ends = ", ".join(f"{mean:.3f} at {value:g}" for value, mean in auc.mean().items())
+    return {"small": small, "large": large, "ends": ends}
 
 
 @figure("mlmkl-fig-3")
-def shares_of_uniform_draws(run):
+def uniform_draws(run):
     """What share of the draws should be uniform?"""
-    table = step_runs(run)
-    table = table[table["eta"] == 0.01]
-    save_steps(run, "mlmkl-fig-3", table, "delta", r"$\delta$ = {:g}")
+    save_steps(run, "mlmkl-fig-3", where(step_runs(run), eta=0.01), "delta")
 
 
-def against(results, name, column, value, base):
-    """In words, AUC at the end for a value of `column` against that at `base`, draw by draw."""
-    auc = claims.at_the_end(results.table(name), column)
-    gain = auc[value] - auc[base]
-    return f"{certain(gain, 'below')} that of {base:g} ({gain.mean():+.4f})"
-
-
-@shares_of_uniform_draws.title
+@uniform_draws.facts
 def _(results):
-    never, always = (against(results, "mlmkl-fig-3", "delta", value, 0.2) for value in (0.0, 1.0))
-    return f"The AUC of delta = 0 ends {never}, the AUC of delta = 1 {always}."
+    return ends_of(results, "delta", 0.2, 0.0, 1.0)
 
 
-@shares_of_uniform_draws.see
-def _(results):
-    return f"""
-AUC at the end, with the largest step, by $\\delta$: {ends_of(results.table("mlmkl-fig-3"), "delta")}. At
-$\\delta = 0$ a class whose weight has fallen is never drawn again; at $\\delta = 1$ all classes are drawn
-alike, and $p$ follows Sum's gradient."""
+uniform_draws.title("The AUC of delta = 0 ends {small}, the AUC of delta = 1 {large}.")
+uniform_draws.see("""
+AUC at the end, with the largest step, by $\\delta$: {ends}. At $\\delta = 0$ a class whose weight has fallen
+is never drawn again; at $\\delta = 1$ all classes are drawn alike, and $p$ follows Sum's gradient.""")
 
 
 @figure("mlmkl-fig-4", claims="mlmkl-5")
 def sizes_of_the_step(run):
     """How long should a step be?"""
-    table = step_runs(run)
-    table = table[table["delta"] == 0.0]
-    save_steps(run, "mlmkl-fig-4", table, "eta", r"$\eta$ = {:g}")
+    save_steps(run, "mlmkl-fig-4", where(step_runs(run), delta=0.0), "eta")
 
 
-@sizes_of_the_step.title
+@sizes_of_the_step.facts
 def _(results):
-    small, large = (against(results, "mlmkl-fig-4", "eta", value, 0.001) for value in (0.0001, 0.01))
-    return f"The AUC of step 0.0001 ends {small}, the AUC of step 0.01 {large}."
+    return ends_of(results, "eta", 0.001, 0.0001, 0.01)
 
 
-@sizes_of_the_step.see
-def _(results):
-    return f"""
-AUC at the end, by the step: {ends_of(results.table("mlmkl-fig-4"), "eta")}."""
+sizes_of_the_step.title("The AUC of step 0.0001 ends {small}, the AUC of step 0.01 {large}.")
+sizes_of_the_step.see("AUC at the end, by the step: {ends}.")
 
 
-# ---------------------------------------------------------------- what m classes cost
+# --- what m classes cost
 
 
 def exponents_of_cost(cost, column="n_solved"):
@@ -397,7 +385,7 @@ def exponents_of_cost(cost, column="n_solved"):
 
 
 @figure("mlmkl-cor-1", claims="mlmkl-3")
-def cost_of_many_classes(run):
+def many_classes(run):
     """How does the number of SVMs grow with the number of classes?"""
     size = run.size["cost"]
     names = ["emoji", "leaves"]
@@ -419,39 +407,32 @@ def cost_of_many_classes(run):
     save_figure(run, "mlmkl-cor-1", drawing, cost, names, text, size["n_train"])
 
 
-@cost_of_many_classes.title
+@many_classes.facts
 def _(results):
-    cost = results.table("mlmkl-cor-1")
-    both = [exponents_of_cost(cost, column).get("emoji", {}) for column in ("seconds", "n_solved")]
-    listed = [
-        f"{' and '.join(f'm^{powers[method]:.2f}' for powers in both)} with {draw.short(method)}"
-        for method in ("MLMKLSA", "MLMKLSum")
-        if method in both[0]
-    ]
-    if not listed:
-        return "On emoji no power of m can be fitted."
-    return f"On emoji CPU seconds and SVMs to a fixed gap go like {', '.join(listed)}."
-
-
-@cost_of_many_classes.see
-def _(results):
-    cost = results.table("mlmkl-cor-1")
+    cost = results.table()
     exponents = exponents_of_cost(cost)
     of_time = exponents_of_cost(cost, "seconds")
     most = cost[cost["n_classes"] == cost.groupby("name")["n_classes"].transform("max")]
     solved = most.groupby(["name", "method"])["n_solved"].mean()
+    powers = []
     parts = []
-    for (name, method), exponent in exponents.items():
-        both = f"{exponent:.2f} and {of_time[name, method]:.2f}"
-        parts.append(f"{label(method)}, on {name}: {both} ({solved[name, method]:,.0f})")
-    return f"""
+    for (name, method), power in exponents.items():
+        time = of_time[name, method]
+        parts.append(f"{label(method)}, on {name}: {power:.2f} and {time:.2f} ({solved[name, method]:,.0f})")
+        if name == "emoji" and method != PRINTED:
+            powers.append(f"m^{time:.2f} and m^{power:.2f} with {draw.short(method)}")
+    growth = f"CPU seconds and SVMs to a fixed gap go like {', '.join(powers)}"
+    return {"growth": growth if powers else "no power of m can be fitted", "parts": "; ".join(parts)}
+
+
+many_classes.title("On emoji {growth}.")
+many_classes.see("""
 The exponents of $m$ in SVMs and in CPU seconds, means over draws; in brackets the SVMs at the curve's end:
-{"; ".join(parts)}.
-Sampling one of $m$ classes gives, by the analysis of bandits, an error like $\\sqrt{{m \\ln m/T}}$, hence
-about $m \\ln m$ SVMs. SA combines the kernels for every SVM, Sum once a pass."""
+{parts}. Sampling one of $m$ classes gives, by the analysis of bandits, an error like $\\sqrt{{m \\ln m/T}}$,
+hence about $m \\ln m$ SVMs. SA combines the kernels for every SVM, Sum once a pass.""")
 
 
-# ---------------------------------------------------------------- the saddle point
+# --- the saddle point
 
 
 def exponents_of_gap(gaps):
@@ -475,18 +456,15 @@ def gap_over_iterations(run):
     save_figure(run, "mlmkl-thm-1", drawing, gaps, ["emoji"], text, {"emoji": size["n_train"]})
 
 
-@gap_over_iterations.title
+@gap_over_iterations.facts
 def _(results):
-    exponents = exponents_of_gap(results.table("mlmkl-thm-1"))
-    listed = [f"T^{exponent:.2f} with {draw.short(method)}" for method, exponent in exponents.items()]
-    return f"The saddle-point gap goes like {', '.join(listed)}; theorem 1 promises T^-0.5."
-
-
-@gap_over_iterations.see
-def _(results):
-    gaps = results.table("mlmkl-thm-1")
+    gaps = results.table()
+    powers = [f"T^{power:.2f} with {draw.short(method)}" for method, power in exponents_of_gap(gaps).items()]
     log_gap = np.log(gaps["gap"]).groupby(gaps["method"]).mean()
-    ratio = np.exp(log_gap[PRINTED] - log_gap["MLMKLSA"])
-    return f"""
+    return {"powers": ", ".join(powers), "ratio": np.exp(log_gap[PRINTED] - log_gap["MLMKLSA"])}
+
+
+gap_over_iterations.title("The saddle-point gap goes like {powers}; theorem 1 promises T^-0.5.")
+gap_over_iterations.see("""
 With the paper's estimates the gap is {ratio:.1f} times that with the corrected ones, in the geometric mean.
-The paper's estimate for $p$ is right at $\\gamma'$, the corrected one at $\\gamma$."""
+The paper's estimate for $p$ is right at $\\gamma'$, the corrected one at $\\gamma$.""")

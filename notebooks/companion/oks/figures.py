@@ -198,8 +198,8 @@ def _levels(results):
 
 
 LEVELS = """
-Over {{n}} pairs of {} the best kernel is right on {{best:.0%}}, the mean one on {{mean:.0%}}, the {{few}} worst on
-{{worst:.0%}}."""
+Over {{n}} pairs of {} the best kernel is right on {{best:.0%}}, the mean one on {{mean:.0%}}, the {{few}}
+worst on {{worst:.0%}}."""
 SPREAD = """
 The best kernel is ahead of the {few} worst by {least:.0f} points on {least_on}, the smallest distance, and by
 {most:.0f} points on {most_on}, the largest."""
@@ -413,8 +413,8 @@ def _(results):
 
 
 kernels_chosen_by_oks_and_som.title("""
-After two passes the kernels of OKS are right on {mean[OKS]:.1f}%, {word} those of SOM ({mean[SOM]:.1f}%), over
-{n} pairs.""")
+After two passes the kernels of OKS are right on {mean[OKS]:.1f}%, {word} those of SOM ({mean[SOM]:.1f}%),
+over {n} pairs.""")
 kernels_chosen_by_oks_and_som.see("""
 After two passes OKS is ahead on {ahead} of {n} pairs, leaves included. After {most} passes
 its kernels reach {last[OKS]:.1f}%, those of SOM {last[SOM]:.1f}%. Both methods count mistakes on
@@ -581,8 +581,8 @@ def _(results):
 
 
 excess_of_the_chosen_kernel.title("""
-After {n_visits:.0f} visits of Pendigits the kernel with the largest weight is the best in {largest_best:.0%} of
-the runs.""")
+After {n_visits:.0f} visits of Pendigits the kernel with the largest weight is the best in
+{largest_best:.0%} of the runs.""")
 excess_of_the_chosen_kernel.see("""
 The kernel drawn from $q_T$ is the best of the eight in {drawn_best:.0%} of the runs of Pendigits.
 In nine runs of ten the excess of the kernel with the largest weight is at most {largest:.2f}. The

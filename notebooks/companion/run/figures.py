@@ -102,10 +102,17 @@ METHOD_STYLE = (
 
 
 def method_style(method, **changes):
-    """Keyword arguments for ``ax.plot`` that draw `method` as everywhere else; `changes` win."""
-    if method not in METHOD_STYLE:
+    """Keyword arguments for ``ax.plot`` that draw `method` as everywhere else; `changes` win.
+
+    "SILPMKL, C = 0.01" is SILPMKL with a C of its own: a dotted line without markers.
+    """
+    name, with_C, C = method.partition(", C = ")
+    if name not in METHOD_STYLE:
         raise ValueError(f"method {method!r} has no style{near(method, METHOD_STYLE)}")
-    return {**METHOD_STYLE[method], **changes}
+    style = METHOD_STYLE[name]
+    if with_C:
+        style = {**style, "label": f"{style['label']}, C = {C}", "linestyle": ":", "marker": ""}
+    return {**style, **changes}
 
 
 def name_methods(names):

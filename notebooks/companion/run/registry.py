@@ -29,7 +29,7 @@ import os
 from importlib import import_module
 
 from companion.run.claims import Results, files_of, judge, number_text
-from companion.run.figures import FigureStore, css_width, use_style
+from companion.run.figures import FigureStore, css_width, name_methods, use_style
 from companion.run.identity import made_from, short
 from companion.run.records import (
     DEFAULTS,
@@ -91,6 +91,8 @@ class Entry:
         """A text with the facts of some results."""
         if callable(text):
             return text(results)
+        if not text:
+            return ""
         return text.format_map({} if self.numbers is None else self.numbers(results)).strip()
 
     def source(self):
@@ -111,8 +113,12 @@ def figure(name, claims=()):
 
 
 def entries(chapter):
-    """The figures of a chapter by name, in the order of its module ``companion.<chapter>.figures``."""
-    import_module(f"companion.{chapter}.figures")
+    """The figures of a chapter by name, in the order of its module ``companion.<chapter>.figures``.
+
+    Of the module's `METHODS`, if it has any, those that were added get a style of their own.
+    """
+    module = import_module(f"companion.{chapter}.figures")
+    name_methods(getattr(module, "METHODS", ()))
     rows = catalogue(chapter).index
     return {name: entry for name, entry in _ENTRIES.items() if longest_start(name, rows)}
 
@@ -124,7 +130,7 @@ def title_of(chapter, name, directory):
     if entry is None:
         return ""
     try:
-        return " ".join(entry.written(entry.heading, Results(directory, name)).split())
+        return " ".join(entry.written(entry.heading, Results(directory, entry.name)).split())
     except (FileNotFoundError, KeyError):  # a table or a column that it is computed from was not made
         return ""
 

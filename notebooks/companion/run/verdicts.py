@@ -71,11 +71,8 @@ class ClaimBook:
         for row in claims(self.store.chapter).itertuples():
             verdict = self.verdicts[row.id]
             rows.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
-            judged = verdict.verdict != "open"  # a claim of one part is its own
-            for says, part in verdict.parts or [("", verdict)] * judged:
-                count = dict(part.parts).get("count", Verdict(row.id, ""))
-                counted = {"count_number": count.number, "count_low": count.low, "count_high": count.high}
-                parts.append({**_fields(part), **counted, "claim": row.id, "part": says})
+            if verdict.verdict != "open":
+                parts += part_rows(verdict)
         verdicts, parts = pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS)
         with file_lock(Path(self.store.directory) / ".claims.lock"):
             write_verdicts(self.store.directory, verdicts, parts)
@@ -84,6 +81,16 @@ class ClaimBook:
 def _fields(verdict):
     """The fields of a verdict; `n` as text, since a gap would make floats of the whole column."""
     return verdict._asdict() | {"n": "" if verdict.n is None else str(verdict.n)}
+
+
+def part_rows(verdict):
+    """Rows of ``claims-parts.csv`` on a verdict: a claim of one part is its own."""
+    rows = []
+    for says, part in verdict.parts or [("", verdict)]:
+        count = dict(part.parts).get("count", Verdict(verdict.claim, ""))
+        counted = {"count_number": count.number, "count_low": count.low, "count_high": count.high}
+        rows.append({**_fields(part), **counted, "claim": verdict.claim, "part": says})
+    return rows
 
 
 def write_verdicts(directory, verdicts, parts, chapters=()):
