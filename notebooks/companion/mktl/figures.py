@@ -9,14 +9,14 @@ from companion.data.originals import load_original
 from companion.mktl import claims, compare, settings, tasks, timing  # noqa: F401  claims: the verdicts
 from companion.plots import mktl as draw
 from companion.protocol import grid_points, where
-from companion.run.figures import name_methods
 from companion.run.registry import figure
 from companion.run.words import enumerated, extremes
 from cuelearn.datasets import DataFileError
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
 
-name_methods(compare.METHODS)
+#: All methods of the chapter: those that were added get a style.
+METHODS = compare.METHODS
 
 
 @cache
@@ -147,8 +147,8 @@ def weights_of_the_priors(run):
         n_priors = max(tasks.TASKS[name].sizes)
         runs = where(curves(run), name=name, method="MKTL", n_per_class=n, n_priors=n_priors)
         C, p = runs[["C", "p"]].value_counts().index[0]  # the most frequent choice
-        chosen = {"C": C, "p": p}
-        weights = compare.transfer_weights(name, run.seed, n, chosen, run.size["effort"], n_priors)
+        effort = run.size["effort"]
+        weights = compare.transfer_weights(name, run.seed, n, {"C": C, "p": p}, effort, n_priors)
         task = tasks.load_task(name)
         drawing = draw.weights(weights, task.priors)
         note = f"{name}: {n} samples per class, C = {C:g}, p = {p:g}, as most runs chose"

@@ -703,12 +703,11 @@ with single drawings: of drawings never seen it recognises {dist[recognition]:.0
 {mms[recognition]:.0f}%.""")
 
 
-# --- annotators who disagree, and links (thesis 5.8) ---------------------------------------------------------
+# --- annotators who disagree, and links (thesis 5.8) --------------------------------------------------------
 
 SIMULATED = (
     "real samples, simulated votes: a third of the annotators, rounded down, guesses, the others have "
-    "accuracies of "
-    f"{annotators.ACCURACY[0]:.0%} to {annotators.ACCURACY[1]:.0%}; each votes on "
+    f"accuracies of {annotators.ACCURACY[0]:.0%} to {annotators.ACCURACY[1]:.0%}; each votes on "
     f"{annotators.VOTES_ON:.0%} of the items"
 )
 
@@ -740,11 +739,11 @@ def _save_votes(run, row, drawing, table, paired, places):
         f"{SIMULATED}; {size['n_items']} training items, {size['n_test']} test items at most; {places}; "
         f"C chosen in each draw by the posteriors of held-back items; {at_ends}"
     )
-    about = {"provenance": data, "seeds": run.seeds(size)}
-    run.save_figure(drawing, row, table, note=note, **about)
+    about = {"provenance": data, "seeds": run.seeds(size), "note": note}
+    run.save_figure(drawing, row, table, **about)
     forest = intervals(paired)
     shown = forest.rename_axis("difference").reset_index()
-    run.save_figure(draw.differences(forest), row, shown, "differences", note=note, **about)
+    run.save_figure(draw.differences(forest), row, shown, "differences", **about)
 
 
 def _differences(table, method):
