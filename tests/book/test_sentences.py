@@ -32,14 +32,14 @@ COMPARISONS = re.compile(
     rf"cautious|coincide|clearly|slowly|quickly|easily|hard|many|few|{EXTREME})\b|\d+(\.\d+)? ?(%|points)"
 )
 SUPERLATIVES = re.compile(rf"\b({EXTREME})\b")
-TAKES_EXTREMES = re.compile(r"idxmin|idxmax|largest_falls|nlargest|sort_values|\bmin\(|\bmax\(")
+TAKES_EXTREMES = re.compile(r"idxmin|idxmax|extremes\(|largest_falls|nlargest|sort_values|\bmin\(|\bmax\(")
 #: A sentence with one of these says how often something is so, by how much, or what the paper has.
 MEASURED = re.compile(r"\{\} (of|above|points|times) |[Oo]f \{\} \w+ \{\}|(by|in) \{\}")
 THEIRS = re.compile(r"thesis|paper|theorem|proposition|proof|Caltech")
 #: Phrases that define, name what is shown, or follow from an algorithm whatever the results are.
 DEFINED = re.compile(
     "at (least|most|worst)|and more|sparser form|of which one is useful|which can be more than 1|may rise|"
-    "names held-back bags better|"
+    "names held-back bags better|pictured most often|On many categories|"
     r"as many SVMs as there are classes|fall of AUC|gap of \d+%|nearest instance|"
     "largest (weight of its row|step)|over few labels|Every \\$ leaves.*|Its second layer has few pictures.*|"
     "since most new pictures.*|number of visits does not grow"

@@ -9,14 +9,14 @@ from companion.data.originals import load_original
 from companion.mktl import claims, compare, settings, tasks, timing  # noqa: F401  claims: the verdicts
 from companion.plots import mktl as draw
 from companion.protocol import grid_points, where
-from companion.run.figures import name_methods
 from companion.run.registry import figure
-from companion.run.words import enumerated
+from companion.run.words import enumerated, extremes
 from cuelearn.datasets import DataFileError
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
 
-name_methods(compare.METHODS)
+#: All methods of the chapter: those that were added get a style.
+METHODS = compare.METHODS
 
 
 @cache
@@ -65,7 +65,7 @@ def percent_right(table, by):
 
 
 @figure("thesis-fig-6.1-things")
-def new_animals_and_what_they_are_taken_for(run):
+def new_animals(run):
     """Which of ten new animals is taken for which, without and with the scores of a model of forty others?"""
     animals = tasks.load_task("animals")
     compared = ("NoTransfer", "PriorFeatures", "MKTL")
@@ -77,34 +77,26 @@ def new_animals_and_what_they_are_taken_for(run):
     run.save_figure(drawing, "thesis-fig-6.1", confused, "things", [animals.data], note=note, shows=shows)
 
 
-def _right_by_animal(results):
-    """Share of the test pictures that are named right: a row for each animal, a column for each method."""
-    table = results.table("thesis-fig-6.1-things")
+@new_animals.facts
+def _(results):
+    table = results.table()
     right = table[table["true"] == table["said"]].pivot(index="true", columns="method", values="share")
-    return right.reindex(table["true"].unique()).fillna(0)
-
-
-@new_animals_and_what_they_are_taken_for.title
-def _(results):
-    right = _right_by_animal(results)
-    mean = right.mean()
-    return f"""
-{len(right)} new animals: {mean["NoTransfer"]:.0%} are named right by shape,
-{mean["PriorFeatures"]:.0%} by the scores of other animals, {mean["MKTL"]:.0%} by both."""
-
-
-@new_animals_and_what_they_are_taken_for.see
-def _(results):
-    right = _right_by_animal(results)
+    right = right.reindex(table["true"].unique()).fillna(0)
     gain = 100 * (right["MKTL"] - right["NoTransfer"])
-    return f"""
+    return {"n": len(right), "right": right.mean(), **extremes(gain)}
+
+
+new_animals.title("""
+{n} new animals: {right[NoTransfer]:.0%} are named right by shape, {right[PriorFeatures]:.0%} by the scores of
+other animals, {right[MKTL]:.0%} by both.""")
+new_animals.see("""
 No-Transfer sees the shapes alone, Prior-Features the scores that the model of forty other animals gives from
-colours and patches, MKTL both. From No-Transfer to MKTL the accuracy on the {gain.idxmax()} changes by
-{gain.max():+.0f} points, that on the {gain.idxmin()} by {gain.min():+.0f}."""
+colours and patches, MKTL both. From No-Transfer to MKTL the accuracy on the {most_of} changes by
+{most:+.0f} points, that on the {least_of} by {least:+.0f}.""")
 
 
 @figure("thesis-fig-6.1")
-def scores_of_priors_as_features(run):
+def scores_as_features(run):
     """How do the scores of the priors become features when one new class is scored?"""
     task = tasks.load_task("objects")
     X = task.data.X[task.rows]
@@ -128,22 +120,23 @@ def scores_of_priors_as_features(run):
     run.save_figure(drawing, "thesis-fig-6.1", parts, provenance=[task.data], note=note)
 
 
-@scores_of_priors_as_features.title
+@scores_as_features.facts
 def _(results):
-    parts = results.table("thesis-fig-6.1")
-    most = parts.loc[parts["part"].abs().idxmax()]
-    return f"""
-{len(parts)} prior scores add {parts["part"].sum():+.2f} to the score of one test picture,
-{most["prior"]} alone {most["part"]:+.2f}."""
+    parts = results.table()
+    size = parts["weight"].abs()
+    return {
+        "n": len(parts),
+        "sum": parts["part"].sum(),
+        "most": parts.loc[parts["part"].abs().idxmax()],
+        "n_small": (size < 0.1 * size.max()).sum(),
+    }
 
 
-@scores_of_priors_as_features.see
-def _(results):
-    size = results.table("thesis-fig-6.1")["weight"].abs()
-    n_small = (size < 0.1 * size.max()).sum()
-    return f"""
-The new class is the one that takes most from the priors. Of {len(size)} weights {n_small} are below a tenth
-of the largest."""
+scores_as_features.title("""
+{n} prior scores add {sum:+.2f} to the score of one test picture, {most[prior]} alone {most[part]:+.2f}.""")
+scores_as_features.see("""
+The new class is the one that takes most from the priors. Of {n} weights {n_small} are below a tenth of the
+largest.""")
 
 
 @figure("thesis-sec-6.2-weights")
@@ -154,8 +147,8 @@ def weights_of_the_priors(run):
         n_priors = max(tasks.TASKS[name].sizes)
         runs = where(curves(run), name=name, method="MKTL", n_per_class=n, n_priors=n_priors)
         C, p = runs[["C", "p"]].value_counts().index[0]  # the most frequent choice
-        chosen = {"C": C, "p": p}
-        weights = compare.transfer_weights(name, run.seed, n, chosen, run.size["effort"], n_priors)
+        effort = run.size["effort"]
+        weights = compare.transfer_weights(name, run.seed, n, {"C": C, "p": p}, effort, n_priors)
         task = tasks.load_task(name)
         drawing = draw.weights(weights, task.priors)
         note = f"{name}: {n} samples per class, C = {C:g}, p = {p:g}, as most runs chose"
@@ -163,34 +156,26 @@ def weights_of_the_priors(run):
         run.save_figure(drawing, "thesis-sec-6.2", weights, f"weights-{name}", [task.data], **more)
 
 
-def _weights_by_task(results):
-    """Names and tables of weights that are among the results."""
-    for name in ("awa", *settings.BUNDLED):
-        if results.has(f"thesis-sec-6.2-weights-{name}"):
-            yield name, results.table(f"thesis-sec-6.2-weights-{name}")
-
-
-@weights_of_the_priors.title
+@weights_of_the_priors.facts
 def _(results):
     shares = []
-    for name, table in _weights_by_task(results):
+    largest = []
+    names = list(settings.BUNDLED)
+    if results.has(f"{results.claim}-awa"):
+        names.insert(0, "awa")
+    for name in names:
+        table = results.table(f"{results.claim}-{name}")
         size = table["weight"].abs().sort_values(ascending=False)
         n_half = 1 + (size.cumsum() < size.sum() / 2).sum()
         shares.append(f"{n_half / len(size):.0%} on {name}")
-    if not shares:
-        return ""
-    return f"Half of all that is transferred comes from this share of the weights: {enumerated(shares)}."
-
-
-@weights_of_the_priors.see
-def _(results):
-    largest = []
-    for name, table in _weights_by_task(results):
         rows = table.nlargest(4, "weight").itertuples()
         largest.append(f"on {name} {', '.join(f'{row.new} from {row.prior}' for row in rows)}")
-    return f"""
-The largest weights: {"; ".join(largest)}. How
-much a class takes is the sum of its weights without signs."""
+    return {"shares": enumerated(shares), "largest": "; ".join(largest)}
+
+
+weights_of_the_priors.title("Half of all that is transferred comes from this share of the weights: {shares}.")
+weights_of_the_priors.see("""
+The largest weights: {largest}. How much a class takes is the sum of its weights without signs.""")
 
 
 def _save_binary(run, drawing, suffix, **more):
@@ -200,39 +185,45 @@ def _save_binary(run, drawing, suffix, **more):
 
 
 @figure("thesis-fig-6.2-mean", claims=("mktl-1", "mktl-8", "mktl-9"))
-def one_class_against_a_background(run):
+def against_a_background(run):
     """How much do priors help when one new class with few samples stands against a background?"""
     wider = compare.binary(run, ("MultiKT", "MKTL weighted"), "wider C")
     _save_binary(run, draw.binary_mean(binary_runs(run)), "mean", wider=wider)
 
 
-@one_class_against_a_background.title
+@against_a_background.facts
 def _(results):
-    percent = percent_right(results.table("thesis-fig-6.2-mean"), "n_positive")
-    mean = percent.loc[[*draw.EQUAL], : claims.FEW].mean(axis=1)
-    gain = mean["MKTL weighted"] - mean.drop("MKTL weighted")
-    best = gain.idxmin()
-    return f"""
-With up to {claims.FEW} positives and equal class weights MKTL is {gain["NoTransfer weighted"]:+.1f} points
-against No-Transfer, {gain[best]:+.1f} against the best rival, {draw.EQUAL[best]}."""
-
-
-@one_class_against_a_background.see
-def _(results):
-    percent = percent_right(results.table("thesis-fig-6.2-mean"), "n_positive")
+    percent = percent_right(results.table(), "n_positive")
+    few = percent.loc[:, : claims.FEW].mean(axis=1)
+    above = few["MKTL weighted"] - few[[*draw.EQUAL]].drop("MKTL weighted")
+    rival = above.idxmin()
     equal = percent.loc["MKTL weighted"] - percent.loc[["PriorFeatures weighted", "AverageTL weighted"]].max()
-    mean = percent.loc[:, : claims.FEW].mean(axis=1)
-    gain = mean - mean["NoTransfer"]
     most = percent.columns.max()
-    many = percent.loc["MultiKT", most] - percent[most]
-    return f"""
+    return {
+        "few": claims.FEW,
+        "above": above,
+        "rival": draw.EQUAL[rival],
+        "above_rival": above[rival],
+        "equal": equal.agg(["min", "max"]),
+        "n_negative": settings.N_NEGATIVE,
+        "right": few["NoTransfer"],
+        "gain": few - few["NoTransfer"],
+        "many": most,
+        "with_many": percent.loc["MultiKT", most] - percent[most],
+    }
+
+
+against_a_background.title("""
+With up to {few} positives and equal class weights MKTL is {above[NoTransfer weighted]:+.1f} points against
+No-Transfer, {above_rival:+.1f} against the best rival, {rival}.""")
+against_a_background.see("""
 Like with like first: at the top **every method has class weights**. There MKTL is, by number of positives,
-{equal.min():+.1f} to {equal.max():+.1f} points against the better of the plain average and the priors alone.
+{equal[min]:+.1f} to {equal[max]:+.1f} points against the better of the plain average and the priors alone.
 Below, as in the thesis, only Multi-KT and one MKTL have weights. With up to five positive samples against
-{settings.N_NEGATIVE} of the background Multi-KT is {gain["MultiKT"]:+.0f} points against No-Transfer
-({mean["NoTransfer"]:.0f}% right), weighted MKTL {gain["MKTL weighted"]:+.0f}, MKTL without weights
-{gain["MKTL"]:+.0f}. With {most} Multi-KT is {many["NoTransfer"]:+.1f} points against No-Transfer,
-{many["PriorFeatures"]:+.1f} against the priors' scores alone, {many["MKTL"]:+.1f} against MKTL."""
+{n_negative} of the background Multi-KT is {gain[MultiKT]:+.0f} points against No-Transfer ({right:.0f}%
+right), weighted MKTL {gain[MKTL weighted]:+.0f}, MKTL without weights {gain[MKTL]:+.0f}. With {many} Multi-KT
+is {with_many[NoTransfer]:+.1f} points against No-Transfer, {with_many[PriorFeatures]:+.1f} against the
+priors' scores alone, {with_many[MKTL]:+.1f} against MKTL.""")
 
 
 @figure("thesis-fig-6.2-classes", claims="mktl-2")
@@ -241,19 +232,11 @@ def target_by_target(run):
     _save_binary(run, draw.binary_classes(binary_runs(run)), "classes")
 
 
-@target_by_target.title
+@target_by_target.facts
 def _(results):
-    gains = draw.gains_by_target(results.table("thesis-fig-6.2-mean"))
-    below = (gains["high"] < 0).sum()
-    above = (gains["low"] > 0).sum()
-    return f"""
-With equal class weights the 95% interval of MKTL minus Prior-Features is below 0 on {below} of {len(gains)}
-targets, above 0 on {above}."""
-
-
-@target_by_target.see
-def _(results):
-    right = percent_right(results.table("thesis-fig-6.2-mean"), "target")
+    table = results.table("thesis-fig-6.2-mean")
+    gains = draw.gains_by_target(table)
+    right = percent_right(table, "target")
     sentences = []
     for weights, title in ((" weighted", "with class weights"), ("", "without them")):
         above = right.loc[f"MKTL{weights}"] - right.loc[f"PriorFeatures{weights}"]
@@ -262,7 +245,18 @@ def _(results):
             f"targets, from {above.min():+.0f} ({above.idxmin()}) to {above.max():+.0f} points "
             f"({above.idxmax()})"
         )
-    return f"Over all numbers of positives: {'; '.join(sentences)}."
+    return {
+        "n": len(gains),
+        "below": (gains["high"] < 0).sum(),
+        "above": (gains["low"] > 0).sum(),
+        "sentences": "; ".join(sentences),
+    }
+
+
+target_by_target.title("""
+With equal class weights the 95% interval of MKTL minus Prior-Features is below 0 on {below} of {n} targets,
+above 0 on {above}.""")
+target_by_target.see("Over all numbers of positives: {sentences}.")
 
 
 @figure("thesis-fig-6.3", claims=("mktl-3", "mktl-4", "mktl-5", "mktl-7"))
@@ -279,37 +273,29 @@ def several_new_classes(run):
     run.save_figure(drawing, "thesis-fig-6.3", tables, None, data_of(names_of(run)), note=note)
 
 
-def _percent_by_task(results):
-    """Figure 6.3 with the largest number of priors: each task's name and `percent_right`."""
-    table = results.table("thesis-fig-6.3")
-    most = table[table["n_priors"] == table.groupby("name")["n_priors"].transform("max")]
-    for name, runs in most.groupby("name", sort=False):
-        yield name, percent_right(runs, "n_per_class")
-
-
-@several_new_classes.title
+@several_new_classes.facts
 def _(results):
+    table = results.table()
+    table = table[table["n_priors"] == table.groupby("name")["n_priors"].transform("max")]
     gains = []
-    for name, percent in _percent_by_task(results):
-        enough = percent.loc[:, claims.FEW :].mean(axis=1)
-        gains.append(f"{enough['MKTL'] - enough['NoTransfer']:+.1f} points on {name}")
-    return f"From {claims.FEW} samples per class on, MKTL minus No-Transfer is {enumerated(gains)}."
-
-
-@several_new_classes.see
-def _(results):
-    gains = []
-    for name, percent in _percent_by_task(results):
-        first = percent[1]
-        enough = percent.loc[:, claims.FEW :].mean(axis=1)
-        gains.append(
-            f"on {name} {first['MKTL'] - first['NoTransfer']:+.1f} points against No-Transfer with a single "
-            f"sample per class, and {enough['MKTL'] - enough['AverageTL']:+.0f} against the plain average of "
-            f"all kernels from {claims.FEW} samples on"
+    sentences = []
+    for name, runs in table.groupby("name", sort=False):
+        percent = percent_right(runs, "n_per_class")
+        above = percent.loc["MKTL"] - percent
+        enough = above.loc[:, claims.FEW :].mean(axis=1)
+        gains.append(f"{enough['NoTransfer']:+.1f} points on {name}")
+        sentences.append(
+            f"on {name} {above.loc['NoTransfer', 1]:+.1f} points against No-Transfer with a single sample "
+            f"per class, and {enough['AverageTL']:+.0f} against the plain average of all kernels from "
+            f"{claims.FEW} samples on"
         )
-    return f"""
-MKTL: {"; ".join(gains)}. The spread over draws includes that of the parameters, which each draw chooses
-on a resample of the same validation draws."""
+    return {"few": claims.FEW, "gains": enumerated(gains), "sentences": "; ".join(sentences)}
+
+
+several_new_classes.title("From {few} samples per class on, MKTL minus No-Transfer is {gains}.")
+several_new_classes.see("""
+MKTL: {sentences}. The spread over draws includes that of the parameters, which each draw chooses on a
+resample of the same validation draws.""")
 
 
 @figure("thesis-fig-6.3-priors")
@@ -324,27 +310,23 @@ def more_and_more_priors(run):
     run.save_figure(draw.along_priors(table), "thesis-fig-6.3", table, "priors", data_of(["objects"]), **more)
 
 
-@more_and_more_priors.title
+@more_and_more_priors.facts
 def _(results):
-    percent = percent_right(results.table("thesis-fig-6.3-priors"), "n_priors")
-    first = percent.iloc[:, 0]
-    last = percent.iloc[:, -1]
-    return f"""
-From {first.name} to {last.name} priors MKTL goes from {first["MKTL"]:.0f}% to {last["MKTL"]:.0f}% right, the
-scores alone from {first["PriorFeatures"]:.0f}% to {last["PriorFeatures"]:.0f}%."""
+    percent = percent_right(results.table(), "n_priors")
+    above = percent.loc["MKTL"] - percent.loc["AverageTL"]
+    return {"first": percent.iloc[:, 0], "last": percent.iloc[:, -1], "above": above.agg(["min", "max"])}
 
 
-@more_and_more_priors.see
-def _(results):
-    percent = percent_right(results.table("thesis-fig-6.3-priors"), "n_priors")
-    ahead = percent.loc["MKTL"] - percent.loc["AverageTL"]
-    return f"""
-No prior was trained on a new thing. Against the plain average of the same kernels MKTL is {ahead.min():+.1f}
-to {ahead.max():+.1f} points."""
+more_and_more_priors.title("""
+From {first.name} to {last.name} priors MKTL goes from {first[MKTL]:.0f}% to {last[MKTL]:.0f}% right, the
+scores alone from {first[PriorFeatures]:.0f}% to {last[PriorFeatures]:.0f}%.""")
+more_and_more_priors.see("""
+No prior was trained on a new thing. Against the plain average of the same kernels MKTL is
+{above[min]:+.1f} to {above[max]:+.1f} points.""")
 
 
 @figure("thesis-sec-6.3")
-def accuracy_and_priors_in_use(run):
+def priors_in_use(run):
     """How many priors does each exponent p use, and what does that do to the accuracy?"""
     size = run.size["path"]
     animals = tasks.load_task("animals")
@@ -356,30 +338,26 @@ def accuracy_and_priors_in_use(run):
     run.save_figure(drawing, "thesis-sec-6.3", table, provenance=[animals.data], note=note)
 
 
-def _means_along_p(results):
-    """Means over the draws at p auto, and at every other p."""
-    means = results.table("thesis-sec-6.3").groupby("p")[["p_found", "accuracy", "used"]].mean()
-    return means.loc["auto"], means.drop(index="auto")
-
-
-@accuracy_and_priors_in_use.title
+@priors_in_use.facts
 def _(results):
-    auto, chosen = _means_along_p(results)
-    best = chosen.loc[chosen["accuracy"].idxmax()]
-    return f"""
-The best p, {best["p_found"]:g}, uses {best["used"]:.0f} priors per class and is right on
-{best["accuracy"]:.0%}; p auto, {auto["p_found"]:.2f}, uses {auto["used"]:.0f} and is right on
-{auto["accuracy"]:.0%}."""
+    table = results.table()
+    means = table.groupby("p")[["p_found", "accuracy", "used"]].mean()
+    chosen = means.drop(index="auto")
+    return {
+        "best": chosen.loc[chosen["accuracy"].idxmax()],
+        "auto": means.loc["auto"],
+        "least": chosen.min(),
+        "most": chosen.max(),
+        "gap": (table["gap"] / table["objective"]).max(),
+    }
 
 
-@accuracy_and_priors_in_use.see
-def _(results):
-    table = results.table("thesis-sec-6.3")
-    _, chosen = _means_along_p(results)
-    return f"""
-From $p$ = {chosen["p_found"].min()} to 2 the number of priors in use goes from {chosen["used"].min():.0f} to
-{chosen["used"].max():.0f}. The largest certified gap, relative to the objective, is
-{(table["gap"] / table["objective"]).max():.1e}."""
+priors_in_use.title("""
+The best p, {best[p_found]:g}, uses {best[used]:.0f} priors per class and is right on {best[accuracy]:.0%}; p
+auto, {auto[p_found]:.2f}, uses {auto[used]:.0f} and is right on {auto[accuracy]:.0%}.""")
+priors_in_use.see("""
+From $p$ = {least[p_found]} to 2 the number of priors in use goes from {least[used]:.0f} to {most[used]:.0f}.
+The largest certified gap, relative to the objective, is {gap:.1e}.""")
 
 
 @figure("thesis-sec-6.2-negative")
@@ -398,24 +376,23 @@ def useless_priors(run):
     run.save_table(compare.lost(table), "thesis-sec-6.2", "negative-table", data, **more)
 
 
-@useless_priors.title
-def _(results):
-    table = results.table("thesis-sec-6.2-negative-table")
-    worst = table.groupby("method")["difference"].min()
-    return f"""
-Against No-Transfer, useless scores change the accuracy at worst by {worst["MKTL"]:+.0f} (MKTL),
-{worst["MKTL auto"]:+.0f} (p auto), {worst["MultiKT"]:+.0f} (Multi-KT), {worst["AverageTL"]:+.0f} points
-(Average-TL)."""
-
-
-@useless_priors.see
+@useless_priors.facts
 def _(results):
     table = results.table("thesis-sec-6.2-negative-table")
     with_five = where(table, method="MKTL", n_per_class=5).itertuples()
-    listed = ", ".join(f"{row.useless} {row.difference:+.1f}" for row in with_five)
-    return f"""
+    return {
+        "worst": table.groupby("method")["difference"].min(),
+        "listed": ", ".join(f"{row.useless} {row.difference:+.1f}" for row in with_five),
+    }
+
+
+useless_priors.title("""
+Against No-Transfer, useless scores change the accuracy at worst by {worst[MKTL]:+.0f} (MKTL),
+{worst[MKTL auto]:+.0f} (p auto), {worst[MultiKT]:+.0f} (Multi-KT), {worst[AverageTL]:+.0f} points
+(Average-TL).""")
+useless_priors.see("""
 MKTL minus No-Transfer with 5 samples, in points, by kind of scores: {listed}. Every $p > 1$ leaves each group
-a little weight, and some of many numbers fit few samples by chance."""
+a little weight, and some of many numbers fit few samples by chance.""")
 
 
 @figure("thesis-sec-6.5", claims="mktl-6")
@@ -444,26 +421,24 @@ def training_time(run):
     run.save_table(times, "thesis-sec-6.5", provenance=data, note=note, paper={"seconds": printed})
 
 
-def _times_at_full_size(results):
-    times = where(results.table("thesis-sec-6.5"), method="MKTL")
-    return where(times, n_per_class=times["n_per_class"].max())
-
-
-@training_time.title
+@training_time.facts
 def _(results):
-    times = _times_at_full_size(results)
-    n = times["n_per_class"].iloc[0]
-    return f"""
-Ten classes of {n} samples with 40 priors train in {times["seconds"].min():.1f} to
-{times["seconds"].max():.1f} s ({len(times)} settings)."""
-
-
-@training_time.see
-def _(results):
-    times = _times_at_full_size(results)
-    slowest = times.loc[times["seconds"].idxmax()]
+    times = where(results.table(), method="MKTL")
+    times = where(times, n_per_class=times["n_per_class"].max())
     usual = where(times, C=1, p="auto").iloc[0]
-    return f"""
+    return {
+        "n": len(times),
+        "fastest": times["seconds"].min(),
+        "usual": usual,
+        "megabytes": usual["memory"] / 1e6,
+        "slowest": times.loc[times["seconds"].idxmax()],
+    }
+
+
+training_time.title("""
+Ten classes of {usual[n_per_class]} samples with 40 priors train in {fastest:.1f} to {slowest[seconds]:.1f} s
+({n} settings).""")
+training_time.see("""
 Forty priors for ten classes are 400 groups of one number: with $C$ = 1 and p auto training takes
-{usual["seconds"]:.1f} s and {usual["memory"] / 1e6:.0f} MB, for the kernel matrix and its copies. The slowest
-setting takes {slowest["seconds"]:.1f} s: $C$ = {slowest["C"]:g}, $p$ = {slowest["p"]}."""
+{usual[seconds]:.1f} s and {megabytes:.0f} MB, for the kernel matrix and its copies. The slowest setting takes
+{slowest[seconds]:.1f} s: $C$ = {slowest[C]:g}, $p$ = {slowest[p]}.""")

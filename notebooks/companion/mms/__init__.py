@@ -1,6 +1,5 @@
 """Experiments of the MMS chapter (thesis chapter 5; Jie and Orabona, NIPS 2010)."""
 
-from companion import protocol
 from companion.mms.artificial import bags_of, by_round, curves, histories, samples, two_draws
 from companion.mms.methods import METHODS
 from companion.mms.naming import (
@@ -19,8 +18,3 @@ from companion.mms.searching import inferences
 from companion.mms.settings import ARTIFICIAL, RANDOM_BAGS, VALIDATED, settings
 from companion.mms.theorems import counts, proposition_5_2, proposition_5_3, search_shares
 from companion.protocol import load_set
-
-
-def printed(number):
-    """The thesis's table "5.1", "5.2", "5.3" or "5.4": method, accuracy, sd; in percent."""
-    return protocol.printed(f"thesis-tab-{number}")

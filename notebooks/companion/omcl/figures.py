@@ -17,7 +17,7 @@ from companion.plots.common import curves, legend, mosaic, panels
 from companion.protocol import printed, where
 from companion.run.figures import BLUE, GREY, ORANGE, method_style, name_methods
 from companion.run.registry import figure
-from companion.run.words import certain, enumerated, than
+from companion.run.words import certain, enumerated, extremes, than
 from cuelearn import datasets
 
 METHODS = ("OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote")
@@ -91,22 +91,25 @@ def _learning_curves(run, name, row, suffix=None):
     run.save_figure(draw.learning_curves(table), row, table, suffix, **results.saved)
 
 
+def _joined(run, names, kind):
+    """A table of the results on several data sets, with a column `data`; and these data sets."""
+    results = {name: results_of(run, name) for name in names}
+    tables = [getattr(part, kind).assign(data=name) for name, part in results.items()]
+    return pd.concat(tables, ignore_index=True), [part.data for part in results.values()]
+
+
 def _support_sizes(run, row, names, columns):
     """Size of the support set against samples seen, a panel for each data set (thesis figures 3.2, 3.5)."""
-    fig, (axes,) = panels(len(names), size=(4.2 * len(names), 3.4))
+    table, data = _joined(run, names, "curves")
+    table = table[["data", "permutation", "method", *columns]]
     methods = ("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Flat")
-    tables = []
-    notes = []
+    fig, (axes,) = panels(len(names), size=(4.2 * len(names), 3.4))
     for ax, name in zip(axes, names, strict=True):
-        results = results_of(run, name)
-        table = draw.aligned(results.curves)
-        curves(ax, table, "n_seen", "support", methods, runs="permutation", markevery=3)
+        rows = draw.aligned(where(table, data=name))
+        curves(ax, rows, "n_seen", "support", methods, runs="permutation", markevery=3)
         ax.set(title=name, xlabel=draw.SEEN, ylabel="support vectors, all cues", ylim=(0, None))
-        tables.append(results.curves.assign(data=name))
-        notes.append(f"{name}: {results.saved['note']}")
     axes[0].legend()
-    table = pd.concat(tables, ignore_index=True)[["data", "permutation", "method", *columns]]
-    data = [results_of(run, name).data for name in names]
+    notes = [f"{name}: {results_of(run, name).saved['note']}" for name in names]
     run.save_figure(fig, row, table, provenance=data, note=" ".join(notes))
 
 
@@ -125,6 +128,13 @@ def _errors(run, name):
     return pd.DataFrame.from_dict(rows, "index", columns=columns).rename_axis("method")
 
 
+def _save_errors(run, name, table, row="thesis-tab-3.2", suffix=None, paper=None):
+    """Save columns of `_errors`, beside them the thesis's."""
+    note = f"{PERCENT} {SPLITS.get(name, '')}".strip()
+    saved = results_of(run, name).saved | {"note": note}
+    run.save_table(table, row, suffix, paper=paper, digits=3, **saved)
+
+
 def _second_layer(run, name, row):
     """Weights of the second layer over the largest of their row, and how far the diagonals stand out."""
     results = results_of(run, name)
@@ -132,23 +142,24 @@ def _second_layer(run, name, row):
     cues = list(results.task.data.cues)
     weights = np.stack(results.weights)
     weights = weights / np.abs(weights).max(axis=2, keepdims=True)
-    mean = weights.mean(axis=0)
-    fig, ((ax,),) = panels(1, size=(8.4, 2.2 + 0.22 * len(classes)))
-    image = ax.imshow(mean, aspect="auto", cmap="RdBu", vmin=-1, vmax=1)
-    scores = [f"{cue}: {label}" for cue in cues for label in classes]
-    _label(ax, classes, scores, ylabel="combined for class", xlabel="score of the cue for class")
-    fig.colorbar(image, label="weight / largest of its row")
     places = pd.MultiIndex.from_product([classes, cues, classes], names=["combined for", "cue", "score for"])
-    table = pd.Series(mean.ravel(), places, name="weight").reset_index()
+    table = pd.Series(weights.mean(axis=0).ravel(), places, name="weight").reset_index()
     own = np.tile(np.eye(len(classes), dtype=bool), len(cues))
     runs = []
     for of_run, confusions in zip(weights, results.confusions, strict=True):
-        top = own[np.arange(len(classes)), of_run.argmax(axis=1)]
-        confused = experiments.lowest_on_confused(of_run, confusions, cues)
-        means = {"diagonal": of_run[own].mean(), "off": of_run[~own].mean(), "rows": top.mean()}
-        runs.append({**means, "confused": confused})
-    runs = pd.DataFrame(runs)
-    run.save_figure(fig, row, {"": table, "runs": runs}, **results.saved)
+        means = {
+            "diagonal": of_run[own].mean(),
+            "off": of_run[~own].mean(),
+            "rows": own[np.arange(len(classes)), of_run.argmax(axis=1)].mean(),
+            "confused": experiments.lowest_on_confused(of_run, confusions, cues),
+        }
+        runs.append(means)
+    fig, ((ax,),) = panels(1, size=(8.4, 2.2 + 0.22 * len(classes)))
+    image = ax.imshow(weights.mean(axis=0), aspect="auto", cmap="RdBu", vmin=-1, vmax=1)
+    scores = [f"{cue}: {label}" for cue in cues for label in classes]
+    _label(ax, classes, scores, ylabel="combined for class", xlabel="score of the cue for class")
+    fig.colorbar(image, label="weight / largest of its row")
+    run.save_figure(fig, row, {"": table, "runs": pd.DataFrame(runs)}, **results.saved)
 
 
 def _label(ax, rows, columns, **labels):
@@ -159,51 +170,49 @@ def _label(ax, rows, columns, **labels):
     ax.grid(False)
 
 
-def _ends(results, name, value="test_error"):
-    """Mean of a column of saved learning curves after the last sample, in percent, by method."""
-    return 100 * at_end(results.table(name), value).mean()
-
-
-def _against_rivals(results, name, data):
-    """OMCL-BM's test error against the best cue and Flat in one sentence; below a point is no difference."""
-    errors = 100 * at_end(results.table(name))
-    mean = errors.mean()
-    cue = mean.filter(like="cue: ").idxmin()
-    of_cue, of_flat = (certain(errors["OMCL-BM"] - errors[rival], "less", 1.0) for rival in (cue, "Flat"))
-    of_flat = "" if of_flat == of_cue else f"{of_flat} "
-    return f"""
-On {data} OMCL-BM errs on {mean["OMCL-BM"]:.0f}% of the tests, {of_cue} the best cue ({mean[cue]:.0f}%) and
-{of_flat}Flat ({mean["Flat"]:.0f}%)."""
-
-
-def _summary(errors):
+def _against_cues(error):
     """Errors in percent by method, and of single cues the least one."""
-    single = errors.filter(like="cue: ")
-    best = single.idxmin().removeprefix("cue: ")
-    methods = ("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")
-    texts = [f"{method} {errors[method]:.0f}%" for method in methods]
-    return f"Test errors: {', '.join(texts)}, the best cue alone ({best}) {single.min():.0f}%."
+    single = error.filter(like="cue: ")
+    return {"error": error, "cue": single.idxmin().removeprefix("cue: "), "least": single.min()}
+
+
+def _at_the_end(results):
+    """Errors after the last sample, in words also OMCL-BM's test error against the best cue's and Flat's;
+    below a point is no difference."""
+    errors = 100 * at_end(results.table())
+    facts = _against_cues(errors.mean())
+    rivals = (f"cue: {facts['cue']}", "Flat")
+    of_cue, of_flat = (certain(errors["OMCL-BM"] - errors[rival], "less", 1.0) for rival in rivals)
+    of_flat = "" if of_flat == of_cue else f"{of_flat} "
+    online = 100 * at_end(results.table(), "online_error").mean()
+    return facts | {"of_cue": of_cue, "of_flat": of_flat, "online": online}
+
+
+AGAINST_RIVALS = """
+On {} OMCL-BM errs on {{error[OMCL-BM]:.0f}}% of the tests, {{of_cue}} the best cue ({{least:.0f}}%) and
+{{of_flat}}Flat ({{error[Flat]:.0f}}%)."""
+SUMMARY = """
+Test errors: OMCL-BM {error[OMCL-BM]:.0f}%, OMCL-PERC {error[OMCL-PERC]:.0f}%, Flat {error[Flat]:.0f}%,
+Flat maps {error[Flat maps]:.0f}%, Vote {error[Vote]:.0f}%, the best cue alone ({cue}) {least:.0f}%."""
 
 
 @figure("thesis-fig-3.1", claims=["omcl-1", "omcl-2", "omcl-6"])
-def learning_from_sensors(run):
+def two_sensors(run):
     """With two sensors (with IDOL2: a robot's camera and laser), does OMCL err less than every cue?"""
     _learning_curves(run, streams(run)[1], "thesis-fig-3.1")
 
 
-@learning_from_sensors.title
+@two_sensors.facts
 def _(results):
-    name = list(curves_of(results))[1]
-    return _against_rivals(results, "thesis-fig-3.1", {"HTAD": "seven activities"}.get(name, "places"))
+    facts = _at_the_end(results)
+    data = "seven activities" if "HTAD" in curves_of(results) else "places"
+    flat = than(facts["error"]["Flat"], facts["error"]["OMCL-BM"], "below")
+    return facts | {"data": data, "flat": flat}
 
 
-@learning_from_sensors.see
-def _(results):
-    errors = _ends(results, "thesis-fig-3.1")
-    return f"""
-{_summary(errors)} The last panel shows all differences. Flat is
-{than(errors["Flat"], errors["OMCL-BM"], "below")} OMCL-BM: one learner on all sensors can use what they
-say jointly; learners whose scores are added cannot."""
+two_sensors.title(AGAINST_RIVALS.format("{data}"))
+two_sensors.see(f"""{SUMMARY} The last panel shows all differences. Flat is {{flat}} OMCL-BM: one
+learner on all sensors can use what they say jointly; learners whose scores are added cannot.""")
 
 
 @figure("thesis-fig-3.4-objects")
@@ -217,9 +226,8 @@ def eight_categories(run):
         of_category = rows[objects.y[rows] == category]
         cells += of_category[np.linspace(0, of_category.size - 1, 8).round().astype(int)].tolist()
     fig, ((ax,),) = panels(1, size=(7, 6))
-    height = len(objects.images[0])
     ax.imshow(mosaic(np.stack([objects.images[i] for i in cells]), 8))
-    ax.set_yticks(height * (np.arange(len(names)) + 0.5), names)
+    ax.set_yticks(len(objects.images[0]) * (np.arange(len(names)) + 0.5), names)
     ax.set_xticks(())
     ax.grid(False)
     table = pd.DataFrame({"image": objects.frames["name"][cells]})
@@ -228,14 +236,12 @@ def eight_categories(run):
     run.save_figure(fig, "thesis-fig-3.4", table, "objects", provenance=[objects], shows=shows, note=note)
 
 
-@eight_categories.title
-def _(results):
-    n_drawings = len(results.table("thesis-fig-3.4-objects"))
-    return f"The eight categories of the object task: {n_drawings} drawings by different designers."
+eight_categories.facts(lambda results: {"n": len(results.table())})
+eight_categories.title("The eight categories of the object task: {n} drawings by different designers.")
 
 
 @figure("thesis-fig-2.1")
-def what_each_cue_confuses(run):
+def pairs_confused(run):
     """Which two categories does each cue mix up that another cue tells apart?"""
     results = results_of(run, "objects")
     images = results.data.images
@@ -256,29 +262,28 @@ def what_each_cue_confuses(run):
     run.save_figure(fig, "thesis-fig-2.1", table, **results.saved)
 
 
-def _told_apart(results):
-    """For how many cues another cue takes the pair for each other less often, and the number of cues."""
-    pairs = results.table("thesis-fig-2.1").set_index("cue")
-    return sum(pairs.loc[cue, pairs.index].min() < pairs.loc[cue, cue] for cue in pairs.index), len(pairs)
-
-
-@what_each_cue_confuses.title
+@pairs_confused.facts
 def _(results):
-    told, n_cues = _told_apart(results)
-    return (
-        f"For {told} of {n_cues} cues, another cue better separates the two categories that the cue confuses."
-    )
+    pairs = results.table().set_index("cue")
+    cues = pairs.index
+    last = pairs.iloc[-1]
+    return {
+        "n": len(cues),
+        "told": sum(pairs.loc[cue, cues].min() < pairs.loc[cue, cue] for cue in cues),
+        "mended": sum(pairs.loc[cue, "OMCL-BM"] < pairs.loc[cue, cue] for cue in cues),
+        "pair": last,
+        "share": last[last.name],
+        "least": last[cues].min(),
+    }
 
 
-@what_each_cue_confuses.see
-def _(results):
-    pairs = results.table("thesis-fig-2.1").set_index("cue")
-    pair = pairs.iloc[-1]
-    mended = sum(pairs.loc[cue, "OMCL-BM"] < pairs.loc[cue, cue] for cue in pairs.index)
-    return f"""
-The cue {pair.name} takes {pair["first"]} and {pair["second"]} for each other in {pair[pair.name]:.0%} of
-their tests, the best cue in {pair[pairs.index].min():.0%}. On {mended} of the {len(pairs)} pairs all cues
-together err less than the cue that confuses them."""
+pairs_confused.title(
+    "For {told} of {n} cues, another cue better separates the two categories that the cue confuses."
+)
+pairs_confused.see("""
+The cue {pair.name} takes {pair[first]} and {pair[second]} for each other in {share:.0%} of their tests, the
+best cue in {least:.0%}. On {mended} of the {n} pairs all cues together err less than the cue that confuses
+them.""")
 
 
 @figure("thesis-fig-2.1-confusions")
@@ -299,82 +304,75 @@ def all_confusions(run):
     run.save_figure(fig, "thesis-fig-2.1", table.reset_index(), "confusions", **results.saved)
 
 
-def _right_by_category(results):
-    table = results.table("thesis-fig-2.1-confusions")
-    return table[table["category"] == table["taken for"]].set_index("category")["OMCL-BM"]
-
-
-@all_confusions.title
+@all_confusions.facts
 def _(results):
-    right = _right_by_category(results)
-    return f"""
-All cues together recognise {right.mean():.0%} of the drawings, from {right.min():.0%} ({right.idxmin()})
-to {right.max():.0%} ({right.idxmax()})."""
+    table = results.table()
+    own = table["category"] == table["taken for"]
+    right = table[own].set_index("category")["OMCL-BM"]
+    wrong = table.loc[table.loc[~own, "OMCL-BM"].idxmax()]
+    return {"mean": right.mean(), **extremes(right), "wrong": wrong}
 
 
-@all_confusions.see
-def _(results):
-    table = results.table("thesis-fig-2.1-confusions").set_index(["category", "taken for"])["OMCL-BM"]
-    wrong = table[[one != other for one, other in table.index]]
-    category, other = wrong.idxmax()
-    return f"""
+all_confusions.title("""
+All cues together recognise {mean:.0%} of the drawings, from {least:.0%} ({least_of}) to {most:.0%}
+({most_of}).""")
+all_confusions.see("""
 The diagonals show correct answers. Off the diagonal the largest share with all cues together is
-{wrong.max():.0%}: {category} taken for {other}."""
+{wrong[OMCL-BM]:.0%}: {wrong[category]} taken for {wrong[taken for]}.""")
 
 
 @figure("thesis-fig-3.4")
-def learning_curves_on_objects(run):
+def curves_on_objects(run):
     """Does OMCL err less on drawings never seen than every single cue, one long vector, and a vote?"""
     _learning_curves(run, "objects", "thesis-fig-3.4")
 
 
-@learning_curves_on_objects.title
+@curves_on_objects.facts
 def _(results):
-    return _against_rivals(results, "thesis-fig-3.4", "drawings never seen")
+    facts = _at_the_end(results)
+    error = facts["error"]
+    online = facts["online"]
+    fooled = (error - online).filter(like="cue: ").idxmax()
+    when = settled(results.table()).mean()
+    return facts | {
+        "fooled": fooled.removeprefix("cue: "),
+        "seen": online[fooled],
+        "unseen": error[fooled],
+        "when": when,
+        "cues_settle": when.filter(like="cue: ").mean(),
+    }
 
 
-@learning_curves_on_objects.see
-def _(results):
-    errors = _ends(results, "thesis-fig-3.4")
-    online = _ends(results, "thesis-fig-3.4", "online_error")
-    fooled = (errors - online).filter(like="cue: ").idxmax()
-    when = settled(results.table("thesis-fig-3.4")).mean()
-    return f"""
-{_summary(errors)} While learning, {fooled.removeprefix("cue: ")} alone makes {online[fooled]:.0f}%
-mistakes, since most new pictures are views of a drawing already shown; on drawings never shown it errs on
-{errors[fooled]:.0f}%. The second layer learns from the first kind of pictures which cue to trust, and is
-tested on the second. The test error has settled, within a tenth of its gain, after {when["OMCL-PERC"]:.0%}
-of the pictures for OMCL-PERC, {when["OMCL-BM"]:.0%} for OMCL-BM, {when.filter(like="cue: ").mean():.0%} for
-single cues."""
+curves_on_objects.title(AGAINST_RIVALS.format("drawings never seen"))
+curves_on_objects.see(f"""{SUMMARY} While learning, {{fooled}} alone makes {{seen:.0f}}% mistakes,
+since most new pictures are views of a drawing already shown; on drawings never shown it errs on
+{{unseen:.0f}}%. The second layer learns from the first kind of pictures which cue to trust, and is
+tested on the second. The test error has settled, within a tenth of its gain, after {{when[OMCL-PERC]:.0%}}
+of the pictures for OMCL-PERC, {{when[OMCL-BM]:.0%}} for OMCL-BM, {{cues_settle:.0%}} for single cues.""")
 
 
 @figure("thesis-tab-3.2")
 def errors_by_category(run):
     """How often does each method err on each of the eight categories?"""
-    results = results_of(run, "objects")
-    classes = results.classes
+    classes = results_of(run, "objects").classes
     table = _errors(run, "objects")
     paper = printed("thesis-tab-3.2").set_index("method")
-    common = {**results.saved, "digits": 3, "note": f"{PERCENT} {SPLITS['objects']}"}
-    run.save_table(table[["ALL", "+-"]], "thesis-tab-3.2", paper=paper[["ALL"]], **common)
+    _save_errors(run, "objects", table[["ALL", "+-"]], paper=paper[["ALL"]])
     for half in (classes[:4], classes[4:]):
-        run.save_table(table[half], "thesis-tab-3.2", f"{half[0]}-{half[-1]}", paper=paper[half], **common)
+        _save_errors(run, "objects", table[half], suffix=f"{half[0]}-{half[-1]}", paper=paper[half])
 
 
-@errors_by_category.title
+@errors_by_category.facts
 def _(results):
-    errors = results.table("thesis-tab-3.2").set_index("method")["ALL"]
-    return f"""
-OMCL-BM errs on {errors["OMCL-BM"]:.0f}% of the drawings never seen, a vote on {errors["Vote"]:.0f}%:
-{errors["Vote, ties"]:.0f}% of its tests are tied."""
+    table = results.table().set_index("method")
+    return {"error": table["ALL"], "printed": table["paper: ALL"]}
 
 
-@errors_by_category.see
-def _(results):
-    table = results.table("thesis-tab-3.2").set_index("method")
-    ties = table.loc["Vote, ties"]
-    return f"""
-In the thesis a vote leaves {ties["paper: ALL"]:.0f}% of the tests tied. A tie counts as an error."""
+errors_by_category.title("""
+OMCL-BM errs on {error[OMCL-BM]:.0f}% of the drawings never seen, a vote on {error[Vote]:.0f}%:
+{error[Vote, ties]:.0f}% of its tests are tied.""")
+errors_by_category.see("""
+In the thesis a vote leaves {printed[Vote, ties]:.0f}% of the tests tied. A tie counts as an error.""")
 
 
 @figure("thesis-fig-3.6", claims="omcl-9")
@@ -383,61 +381,49 @@ def trust_on_objects(run):
     _second_layer(run, "objects", "thesis-fig-3.6")
 
 
-def _trust_title(results, name):
-    runs = results.table(f"{name}.runs").mean()
-    return f"""
-A class gives the cues' scores for itself a mean weight of {runs["diagonal"]:+.2f}, those for other classes
-{runs["off"]:+.2f}."""
-
-
-@trust_on_objects.title
-def _(results):
-    return _trust_title(results, "thesis-fig-3.6")
-
-
-@trust_on_objects.see
-def _(results):
-    return _trust(results, "thesis-fig-3.6")
-
-
-def _trust(results, name):
-    runs = results.table(f"{name}.runs").mean()
-    weights = results.table(name)
+def _trust(results):
+    """Means over the runs, and of the weights on the diagonals by cue."""
+    weights = results.table()
     own = weights[weights["combined for"] == weights["score for"]].groupby("cue", sort=False)["weight"].mean()
-    by_cue = ", ".join(f"{cue} {weight:.2f}" for cue, weight in own.items())
-    n_classes = weights["combined for"].nunique()
-    return f"""
+    return {
+        **results.table(f"{results.claim}.runs").mean(),
+        "by_cue": ", ".join(f"{cue} {weight:.2f}" for cue, weight in own.items()),
+        "chance": 1 / (weights["combined for"].nunique() - 1),
+    }
+
+
+TRUST_TITLE = """
+A class gives the cues' scores for itself a mean weight of {diagonal:+.2f}, those for other classes
+{off:+.2f}."""
+TRUST = """
 Each weight is divided by the largest weight of its row. The means on the diagonals are {by_cue}. In
-{runs["rows"]:.0%} of the rows the largest weight is on a diagonal. Of the weights that a class gives to
-one cue, the lowest is for the class most confused with it in {runs["confused"]:.0%} of all cases, by
-chance in {1 / (n_classes - 1):.0%}."""
+{rows:.0%} of the rows the largest weight is on a diagonal. Of the weights that a class gives to one cue, the
+lowest is for the class most confused with it in {confused:.0%} of all cases, by chance in {chance:.0%}."""
+
+trust_on_objects.facts(_trust)
+trust_on_objects.title(TRUST_TITLE)
+trust_on_objects.see(TRUST)
 
 
 @figure("thesis-tab-3.2-things")
-def errors_on_things_never_seen(run):
+def unseen_things(run):
     """How often does each method err on whole things that were never seen, such as a cow's face?"""
-    if images_of(run, "objects").provenance.tier != "bundled":
-        return
-    common = {**results_of(run, "things").saved, "digits": 3, "note": f"{PERCENT} {SPLITS['things']}"}
-    run.save_table(_errors(run, "things"), "thesis-tab-3.2", "things", **common)
+    if images_of(run, "objects").provenance.tier == "bundled":
+        _save_errors(run, "things", _errors(run, "things"), suffix="things")
 
 
-@errors_on_things_never_seen.title
+@unseen_things.facts
 def _(results):
-    errors = results.table("thesis-tab-3.2-things").set_index("method")["ALL"]
-    single = errors.filter(like="cue: ")
-    cue = single.idxmin().removeprefix("cue: ")
-    return f"""
-On things never seen OMCL-BM errs on {errors["OMCL-BM"]:.0f}%, the best cue ({cue}) on {single.min():.0f}%,
-Flat on {errors["Flat"]:.0f}%."""
+    table = results.table().set_index("method")
+    return {**_against_cues(table["ALL"]), "cow": table.loc["cue: shape", "cow"]}
 
 
-@errors_on_things_never_seen.see
-def _(results):
-    table = results.table("thesis-tab-3.2-things").set_index("method")
-    return f"""
-With whole things held out, shape errs on {table.loc["cue: shape", "cow"]:.0f}% of the cows (a face does not
-have the outline of a cow). {_summary(table["ALL"])}"""
+unseen_things.title("""
+On things never seen OMCL-BM errs on {error[OMCL-BM]:.0f}%, the best cue ({cue}) on {least:.0f}%, Flat on
+{error[Flat]:.0f}%.""")
+unseen_things.see(f"""
+With whole things held out, shape errs on {{cow:.0f}}% of the cows (a face does not have the outline of a
+cow). {SUMMARY}""")
 
 
 @figure("thesis-tab-3.1")
@@ -447,20 +433,19 @@ def errors_by_class(run):
     table = _errors(run, name)
     paper = printed("thesis-tab-3.1").set_index("method")
     paper = paper[paper.columns.intersection(table.columns)]
-    common = {**results_of(run, name).saved, "digits": 3, "note": PERCENT}
-    run.save_table(table, "thesis-tab-3.1", paper=paper, **common)
+    _save_errors(run, name, table, "thesis-tab-3.1", paper=paper)
 
 
-@errors_by_class.title
+@errors_by_class.facts
 def _(results):
-    errors = results.table("thesis-tab-3.1").set_index("method").loc["OMCL-BM"]
-    classes = errors[
-        [column for column in errors.index if column not in ("ALL", "+-") and "paper" not in column]
-    ]
-    classes = classes.astype(float)
-    return f"""
-OMCL-BM errs on {errors["ALL"]:.0f}% of the tests: from {classes.min():.0f}% ({classes.idxmin()}) to
-{classes.max():.0f}% ({classes.idxmax()})."""
+    errors = results.table().set_index("method").loc["OMCL-BM"]
+    classes = errors.drop(["ALL", "+-"]).astype(float)
+    classes = classes[~classes.index.str.contains("paper")]
+    return {"all": errors["ALL"], **extremes(classes)}
+
+
+errors_by_class.title("""
+OMCL-BM errs on {all:.0f}% of the tests: from {least:.0f}% ({least_of}) to {most:.0f}% ({most_of}).""")
 
 
 @figure("thesis-fig-3.3", claims="omcl-5")
@@ -469,54 +454,36 @@ def trust_in_sensors(run):
     _second_layer(run, streams(run)[1], "thesis-fig-3.3")
 
 
-@trust_in_sensors.title
-def _(results):
-    return _trust_title(results, "thesis-fig-3.3")
-
-
-@trust_in_sensors.see
-def _(results):
-    return _trust(results, "thesis-fig-3.3")
+trust_in_sensors.facts(_trust)
+trust_in_sensors.title(TRUST_TITLE)
+trust_in_sensors.see(TRUST)
 
 
 @figure("thesis-fig-3.2", claims="omcl-4")
-def support_where_errors_are_few(run):
+def support_with_few_errors(run):
     """Where few errors are made while learning, how much smaller is the support set?"""
     names = [name for name in streams(run) if name == "IDOL2"] + ["mfeat", "pendigits"]
     _support_sizes(run, "thesis-fig-3.2", names, ["n_seen", "online_error", "support"])
 
 
-def _support_kept(results, name):
-    """Shares of the Perceptrons' support: rows data sets, columns methods."""
-    shares = {}
-    for data, table in results.table(name).groupby("data", sort=False):
+def _support_kept(results):
+    """In words, the shares of the Perceptrons' support that the forms of OMCL-BM keep, by data set."""
+    shares = {"OMCL-BM": [], "OMCL-BM sparser": []}
+    for data, table in results.table().groupby("data", sort=False):
         support = at_end(table, "support").mean()
-        shares[data] = support / support["OMCL-PERC"]
-    return pd.DataFrame(shares).T
+        for method, listed in shares.items():
+            listed.append(f"{support[method] / support['OMCL-PERC']:.0%} on {data}")
+    kept, sparser = (" and ".join(listed) for listed in shares.values())
+    return {"kept": kept, "sparser": sparser}
 
 
-def _kept_title(results, name):
-    kept = _support_kept(results, name)["OMCL-BM"]
-    listed = " and ".join(f"{share:.0%} on {data}" for data, share in kept.items())
-    return f"Of the Perceptrons' support vectors OMCL-BM keeps {listed}."
+KEPT = "Of the Perceptrons' support vectors OMCL-BM keeps {kept}."
 
-
-def _kept_sparser(results, name):
-    kept = _support_kept(results, name)["OMCL-BM sparser"]
-    listed = " and ".join(f"{share:.0%} on {data}" for data, share in kept.items())
-    return f"The sparser form keeps {listed}"
-
-
-@support_where_errors_are_few.title
-def _(results):
-    return _kept_title(results, "thesis-fig-3.2")
-
-
-@support_where_errors_are_few.see
-def _(results):
-    return f"""
-{_kept_sparser(results, "thesis-fig-3.2")}. With narrow kernels an update does not lie in the span of
-others, whatever $\\eta$ is."""
+support_with_few_errors.facts(_support_kept)
+support_with_few_errors.title(KEPT)
+support_with_few_errors.see("""
+The sparser form keeps {sparser}. With narrow kernels an update does not lie in the span of others, whatever
+$\\eta$ is.""")
 
 
 @figure("thesis-fig-3.1-mfeat")
@@ -525,37 +492,27 @@ def learning_from_numerals(run):
     _learning_curves(run, "mfeat", "thesis-fig-3.1", "mfeat")
 
 
-@learning_from_numerals.title
-def _(results):
-    return _against_rivals(results, "thesis-fig-3.1-mfeat", "handwritten numerals")
-
-
-@learning_from_numerals.see
-def _(results):
-    return _summary(_ends(results, "thesis-fig-3.1-mfeat"))
+learning_from_numerals.facts(_at_the_end)
+learning_from_numerals.title(AGAINST_RIVALS.format("handwritten numerals"))
+learning_from_numerals.see(SUMMARY)
 
 
 @figure("thesis-fig-3.4-categories")
-def learning_curves_on_categories(run):
+def curves_on_categories(run):
     """With many classes and few samples of each, does OMCL still err less?"""
     _learning_curves(run, "categories", "thesis-fig-3.4", "categories")
 
 
-@learning_curves_on_categories.title
+@curves_on_categories.facts
 def _(results):
-    return _against_rivals(results, "thesis-fig-3.4-categories", "many categories")
+    facts = _at_the_end(results)
+    word = than(facts["error"]["OMCL-BM"], facts["least"], "below")
+    return facts | {"word": word, "median": facts["online"].filter(like="cue: ").median()}
 
 
-@learning_curves_on_categories.see
-def _(results):
-    name = "thesis-fig-3.4-categories"
-    errors = _ends(results, name)
-    online = _ends(results, name, "online_error")
-    best = errors.filter(like="cue: ").min()
-    return f"""
-{_summary(errors)} OMCL-BM's error is {than(errors["OMCL-BM"], best, "below")} that of the best cue. While
-learning, the second layer errs on {online["OMCL-BM"]:.0f}%, the median cue on
-{online.filter(like="cue: ").median():.0f}%."""
+curves_on_categories.title(AGAINST_RIVALS.format("many categories"))
+curves_on_categories.see(f"""{SUMMARY} OMCL-BM's error is {{word}} that of the best cue. While
+learning, the second layer errs on {{online[OMCL-BM]:.0f}}%, the median cue on {{median:.0f}}%.""")
 
 
 @figure("thesis-tab-3.2-categories")
@@ -563,45 +520,37 @@ def errors_on_categories(run):
     """How often does each method err on many categories, and on which least?"""
     results = results_of(run, "categories")
     table = _errors(run, "categories")
-    common = {**results.saved, "digits": 3, "note": f"{PERCENT} {SPLITS['categories']}"}
-    run.save_table(table[["ALL", "+-"]], "thesis-tab-3.2", "categories", **common)
+    _save_errors(run, "categories", table[["ALL", "+-"]], suffix="categories")
     each = table.loc[[*results.cues, "OMCL-BM"], results.classes].T.rename_axis("category")
-    run.save_table(each, "thesis-tab-3.2", "categories-each", **common)
+    _save_errors(run, "categories", each, suffix="categories-each")
 
 
-@errors_on_categories.title
+@errors_on_categories.facts
 def _(results):
     errors = results.table("thesis-tab-3.2-categories-each").set_index("category")["OMCL-BM"]
-    return f"""
-Of {len(errors)} categories OMCL-BM errs least on {errors.idxmin()} ({errors.min():.0f}%), most on
-{errors.idxmax()} ({errors.max():.0f}%)."""
+    over_all = results.table().set_index("method").loc["OMCL-BM"]
+    return {"n": len(errors), **extremes(errors), "all": over_all}
 
 
-@errors_on_categories.see
-def _(results):
-    error = results.table("thesis-tab-3.2-categories").set_index("method").loc["OMCL-BM"]
-    return f"""
-Over all categories OMCL-BM errs on {error["ALL"]:.0f}% (+- {error["+-"]:.0f}).
+errors_on_categories.title("""
+Of {n} categories OMCL-BM errs least on {least_of} ({least:.0f}%), most on {most_of} ({most:.0f}%).""")
+errors_on_categories.see("""
+Over all categories OMCL-BM errs on {all[ALL]:.0f}% (+- {all[+-]:.0f}).
 Its second layer has few pictures of each category to learn from, where the thesis's sets have five and
-eight classes and hundreds of pictures of each."""
+eight classes and hundreds of pictures of each.""")
 
 
 @figure("thesis-fig-3.5", claims="omcl-3")
-def support_where_errors_are_many(run):
+def support_with_many_errors(run):
     """Where many errors are made while learning, how much smaller is the support set?"""
     _support_sizes(run, "thesis-fig-3.5", ["objects", "categories"], ["n_seen", "support"])
 
 
-@support_where_errors_are_many.title
-def _(results):
-    return _kept_title(results, "thesis-fig-3.5")
-
-
-@support_where_errors_are_many.see
-def _(results):
-    return f"""
-{_kept_sparser(results, "thesis-fig-3.5")}; in the thesis OMCL-BM keeps
-less than three quarters and its sparser form less than half."""
+support_with_many_errors.facts(_support_kept)
+support_with_many_errors.title(KEPT)
+support_with_many_errors.see("""
+The sparser form keeps {sparser}; in the thesis OMCL-BM keeps less than three quarters and its sparser form
+less than half.""")
 
 
 @figure("thesis-tab-2.1")
@@ -637,94 +586,87 @@ def levels_of_integration(run):
     run.save_table(table, "thesis-tab-2.1", provenance=[results.data], seeds=permutations, note=note)
 
 
-@levels_of_integration.title
+@levels_of_integration.facts
 def _(results):
-    table = results.table("thesis-tab-2.1").set_index("level")
-    batch, online = (
-        enumerated([f"{error:.1f}" for error in table[f"{kind} error [%]"]]) for kind in ("batch", "online")
-    )
-    return f"""
-{enumerated(table.index).capitalize()} integration err on {batch}% in batch, on {online}% online."""
+    table = results.table()
+    facts = {"levels": enumerated(table["level"]).capitalize()}
+    for kind in ("batch", "online"):
+        facts[kind] = enumerated([f"{error:.1f}" for error in table[f"{kind} error [%]"]])
+    return facts
+
+
+levels_of_integration.title("{levels} integration err on {batch}% in batch, on {online}% online.")
 
 
 @figure("thesis-thm-3.1", claims="omcl-7")
-def regret_of_the_second_layer(run):
+def second_layer_regret(run):
     """Does the second layer's loss stay below that of the best cue plus the regret?"""
-    results = {name: results_of(run, name) for name in (*streams(run), "categories")}
-    first = [pd.DataFrame(part.losses[0]).assign(data=name) for name, part in results.items()]
-    bounds = [part.theorem.assign(data=name) for name, part in results.items()]
-    tables = {"": pd.concat(first, ignore_index=True), "bounds": pd.concat(bounds, ignore_index=True)}
-    data = [part.data for part in results.values()]
+    names = (*streams(run), "categories")
+    bounds, data = _joined(run, names, "theorem")
+    losses = [pd.DataFrame(results_of(run, name).losses[0]).assign(data=name) for name in names]
+    losses = pd.concat(losses, ignore_index=True)
+    tables = {"": losses, "bounds": bounds}
     note = f"First permutation of each; multiclass hinge losses; gradient steps of {run.step:g}."
-    drawing = draw.regret(tables[""], tables["bounds"])
+    drawing = draw.regret(losses, bounds)
     run.save_figure(drawing, "thesis-thm-3.1", tables, provenance=data, note=note)
 
 
-@regret_of_the_second_layer.title
-def _(results):
-    bounds = results.table("thesis-thm-3.1.bounds").dropna(subset="bound")
-    share = (bounds["measured"] / bounds["bound"]).max()
-    n_runs = bounds.groupby(["data", "permutation"]).ngroups
-    return f"In {n_runs} runs the second layer's loss and mistakes reach at most {share:.0%} of their bounds."
-
-
-@regret_of_the_second_layer.see
+@second_layer_regret.facts
 def _(results):
     bounds = results.table("thesis-thm-3.1.bounds")
-    share = bounds["measured"] / bounds["bound"]
-    times = 1 / share[bounds["quantity"] == "mistakes"].median()
+    share = bounds["measured"] / bounds["bound"]  # no theorem bounds the loss of PA-I
     passive = where(bounds, **{"second layer": "PA-I", "quantity": "cumulative loss"})
-    below = (passive["measured"] <= passive["best cue"]).mean()
-    return f"""
+    return {
+        "n": bounds.groupby(["data", "permutation"]).ngroups,
+        "most": share.max(),
+        "times": 1 / share[bounds["quantity"] == "mistakes"].median(),
+        "below": (passive["measured"] <= passive["best cue"]).mean(),
+    }
+
+
+second_layer_regret.title(
+    "In {n} runs the second layer's loss and mistakes reach at most {most:.0%} of their bounds."
+)
+second_layer_regret.see("""
 The loss of PA-I stays below that of the best *single* cue in {below:.0%} of the runs, which no theorem
-promises. The bound on PA-I's mistakes is {times:.0f} times their number in the median run."""
+promises. The bound on PA-I's mistakes is {times:.0f} times their number in the median run.""")
 
 
 @figure("thesis-sec-3.3", claims="omcl-8")
-def last_hypothesis_and_average(run):
+def last_and_average(run):
     """Is the averaged predictor better than the last one?"""
-    results = {name: results_of(run, name) for name in streams(run)}
-    fig, (axes,) = panels(len(results), size=(2.8 * len(results), 3.2))
-    for ax, (name, part) in zip(axes, results.items(), strict=True):
-        for method, errors in part.hypotheses.groupby("method", sort=False):
+    names = streams(run)
+    table, data = _joined(run, names, "hypotheses")
+    fig, (axes,) = panels(len(names), size=(2.8 * len(names), 3.2))
+    for ax, name in zip(axes, names, strict=True):
+        rows = where(table, data=name)
+        for method, errors in rows.groupby("method", sort=False):
             style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * errors["last"], 100 * errors["average"], **style)
-        middle = 100 * part.hypotheses["last"].median()
+        middle = 100 * rows["last"].median()
         ax.axline((middle, middle), slope=1, color="black", lw=0.8, label="equal errors")
         ax.set(title=name, xlabel="last hypothesis [%]")
     axes[0].set_ylabel("test error, averaged [%]")
     legend(fig, axes[0], 5)
-    tables = [part.hypotheses.assign(data=name) for name, part in results.items()]
-    data = [part.data for part in results.values()]
     note = "Every class alike; a point for each permutation; below the line averages are better."
-    table = pd.concat(tables, ignore_index=True)
     run.save_figure(fig, "thesis-sec-3.3", table, provenance=data, note=note)
 
 
-def _last_and_average(results):
-    errors = where(results.table("thesis-sec-3.3"), method="OMCL-BM").groupby("data", sort=False)
-    return 100 * errors[["last", "average"]].mean()
-
-
-@last_hypothesis_and_average.title
+@last_and_average.facts
 def _(results):
-    mean = _last_and_average(results)
-    fewer = (mean["average"] < mean["last"]).sum()
-    difference = (mean["average"] - mean["last"]).mean()
-    return f"""
-On {fewer} of {len(mean)} data sets OMCL-BM's average errs less than its last hypothesis (mean difference
-{difference:+.1f} points)."""
+    errors = where(results.table(), method="OMCL-BM").groupby("data", sort=False)
+    mean = 100 * errors[["last", "average"]].mean()
+    change = mean["average"] - mean["last"]
+    texts = [f"{row.Index} {row.last:.1f} and {row.average:.1f}%" for row in mean.itertuples()]
+    return {"fewer": (change < 0).sum(), "n": len(mean), "change": change.mean(), "errors": "; ".join(texts)}
 
 
-@last_hypothesis_and_average.see
-def _(results):
-    texts = [
-        f"{name} {row['last']:.1f} and {row['average']:.1f}%"
-        for name, row in _last_and_average(results).iterrows()
-    ]
-    return f"""
-OMCL-BM's error with the last hypothesis and with the average: {"; ".join(texts)}. The guarantee is for
-independent samples in random order."""
+last_and_average.title("""
+On {fewer} of {n} data sets OMCL-BM's average errs less than its last hypothesis (mean difference
+{change:+.1f} points).""")
+last_and_average.see("""
+OMCL-BM's error with the last hypothesis and with the average: {errors}. The guarantee is for independent
+samples in random order.""")
 
 
 @figure("thesis-sec-7.2.1", claims=["ask-1", "ask-2"])
@@ -752,30 +694,23 @@ def few_labels(run):
     run.save_figure(draw.few_labels(table), "thesis-sec-7.2.1", table, provenance=data, note=note)
 
 
-def _at_half(results):
-    """Errors at half of the labels in points: rows permutations, data and method as keys."""
-    groups = results.table("thesis-sec-7.2.1").groupby(["data", "method"], sort=False)
-    return {keys: 100 * at_half(table) for keys, table in groups}
-
-
-@few_labels.title
+@few_labels.facts
 def _(results):
-    errors = _at_half(results).values()
-    by_margin, at_random = (
-        [(rows[rule] - rows["all"]).mean() for rows in errors] for rule in ("margin", "random")
-    )
-    return f"""
-With half of the labels, requested by the margin, the test error changes by {min(by_margin):+.1f} to
-{max(by_margin):+.1f} points; with half at random, by {min(at_random):+.1f} to {max(at_random):+.1f}."""
-
-
-@few_labels.see
-def _(results):
+    changes = []
     texts = []
-    for (data, method), rows in _at_half(results).items():
-        margin, *others = rows.mean()[["margin", "all", "threshold", "random"]]
+    for (data, method), table in results.table().groupby(["data", "method"], sort=False):
+        errors = 100 * at_half(table)
+        changes.append(errors.sub(errors["all"], axis=0).mean())
+        margin, *others = errors.mean()[["margin", "all", "threshold", "random"]]
         beside = "; ".join(f"{error:.1f}" for error in others)
         texts.append(f"{data}, {method_style(method)['label']} {margin:.1f} ({beside})")
-    return f"""
+    changes = pd.DataFrame(changes)
+    return {"least": changes.min(), "most": changes.max(), "errors": "; ".join(texts)}
+
+
+few_labels.title("""
+With half of the labels, requested by the margin, the test error changes by {least[margin]:+.1f} to
+{most[margin]:+.1f} points; with half at random, by {least[random]:+.1f} to {most[random]:+.1f}.""")
+few_labels.see("""
 Test errors in percent with half of the labels by the margin (with all; with half by a threshold; with half
-at random): {"; ".join(texts)}. The numbers at the blue points are the values of $b$."""
+at random): {errors}. The numbers at the blue points are the values of $b$.""")

@@ -32,3 +32,13 @@ def enumerated(names):
     """a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def extremes(numbers):
+    """Facts on numbers by name (Series): the least and the most, and whose they are."""
+    return {
+        "least": numbers.min(),
+        "least_of": numbers.idxmin(),
+        "most": numbers.max(),
+        "most_of": numbers.idxmax(),
+    }
