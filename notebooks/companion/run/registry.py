@@ -89,8 +89,6 @@ class Entry:
 
     def written(self, text, results):
         """A text with the facts of some results."""
-        if callable(text):
-            return text(results)
         if not text:
             return ""
         return text.format_map({} if self.numbers is None else self.numbers(results)).strip()
