@@ -87,7 +87,7 @@ def test_pages_are_whole_small_and_local(book):
     assert map_.count("<tr") == 1 + len(claims()) and 'class="tile holds' in map_
     for anchor in re.findall(r'href="verdicts.html#([^"]+)"', map_):
         assert f'id="{anchor}"' in verdicts
-    assert 'href="mkl.html#fig-thesis-fig-4-1"' in map_ and '">om2_1</span>' in verdicts
+    assert 'href="mkl.html#fig-thesis-fig-4-1"' in map_ and '">&quot;om2-1&quot;</span>' in verdicts
     (file,) = book.rglob("_mkl.ipynb")  # to take away: it says what it needs, and writes next to it
     copy = nbformat.read(file, as_version=4)
     nbformat.validate(copy)

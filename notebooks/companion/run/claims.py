@@ -19,20 +19,25 @@ way counts as equal, so that "faster" must come to that factor and "k times fast
 holds and the other fails the part is mixed, else the clock decides.
 
 ``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and the
-number of units in the profiles quick and full. Each claim is one function in
-``notebooks/companion/<chapter>/claims.py`` that reads nothing but the tables beside the figures and yields
-the claim's parts. So ``judge("om2-1")`` finds the verdict of figures/reference again,
-``judge("om2-1", "figures/quick")`` that of another run.
+number of units in the profiles quick and full. Each claim is declared by `claim` in
+``notebooks/companion/<chapter>/claims.py``: as rows or, where that takes a computation, as a function. Both
+read nothing but the tables beside the figures. So ``judge("om2-1")`` finds the verdict of figures/reference
+again, ``judge("om2-1", "figures/quick")`` that of another run.
 
 Of a claim with several parts, one that fails, or holds beside one that fails, counts only if it outlasts
 Holm's correction over all parts; a mixed one has the larger of the two probabilities. Bundled data decides:
 what original and simulated data say stands beside it.
 """
 
+import ast
+import fnmatch
 import importlib
+import inspect
+import itertools
 import json
 import math
 import re
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +50,7 @@ from companion.intervals import CONFIDENCE
 from companion.run.figures import CHECKOUT, METHOD_STYLE
 from companion.run.records import near, read_rows
 
-__all__ = ["Part", "Verdict", "claims", "judge", "judges"]
+__all__ = ["Each", "Part", "Verdict", "claim", "claims", "judge"]
 
 #: Letters of a text that stands beside a verdict; a longer one is folded away.
 SHORT = 160
@@ -159,144 +164,244 @@ def claims(chapter=None):
 # --- one part -----------------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
-    """A part of a claim, as the claim's function declares it: an estimate and the range that is claimed.
+@dataclass
+class Part:
+    """A part of a claim: what it says and by what measure. Its kind has the numbers, and judges them:
 
-    The estimate is the mean of `values`, one for each unit of repetition, or of their differences to the
-    paired `baseline`; with `ratio` the geometric mean of their quotients; with `x` the mean of the slopes of
-    ln values on ln x (of the values themselves without `log_y`), one for each unit that has three different
-    x. `units` names the unit of each value, where a unit has several. The part holds if the whole 95%
-    interval lies from `at_least` to `at_most`, fails if all of it lies outside, else it is undecided.
+    ==========  ==============================================================================================
+    `Mean`      the mean of `values`, one for each unit of repetition, or of their differences to the paired
+                `baseline`; with `ratio` the geometric mean of their quotients
+    `Slope`     the mean of the slopes of ln `values` on ln `x` (of the values themselves without `log_y`),
+                one for each unit that has three different x
+    `Time`      a ratio of CPU seconds as a `Mean`, and beside it that of `counts` to `baseline_counts`, which
+                are of what `counted` says; where a method counts nothing (all NaN) the clock alone
+    `Growth`    a `Slope` of CPU seconds, and that of `counts`
+    `Bound`     every value must be at most its `bound`, up to `slack` times it; the largest quotient
+    `Finding`   exact: it is `true` or not, with its `number`
+    `Given`     a `verdict` that was found otherwise
+    `Open`      not judged in this run
+    ==========  ==============================================================================================
+
+    `Mean` and `Slope` hold if the whole 95% interval lies from `at_least` to `at_most`, fail if all of it
+    lies outside, else they are undecided. `units` names the unit of each value, where a unit has several.
 
     Where two methods are equal, no number of runs tells their difference from zero: a claim that one is
     better fails, too, if the interval lies below the smallest difference that counts, and only "holds,
     smaller" if all of it lies between that and zero. What counts is the threshold of a difference, where it
-    is not 0; else `relevant`, by default `RELEVANT` for differences against 0, and none for others.
+    is not 0; else `relevant`, by default `RELEVANT` for differences against 0, and none for others. Bounds of
+    a `Time` are taken up to `EQUAL_TIME`.
 
-    A part about time has CPU seconds as values and what was counted beside as `counts` (of both, where there
-    is a baseline, ours first; empty where nothing was), named by `counted`; bounds of a ratio are taken up to
-    `EQUAL_TIME`.
-
-    With `bound` every value must be at most its bound, up to `slack` times it, and the number is the largest
-    quotient; `true` is an exact finding, with its `number`. A `verdict` is taken as it is. A part with none
-    of these is open. `figure` has the data (those whose names begin with `of`; those of the figure
-    `data_from`, if it is another); `data` and `unit` replace what its record and ``claims.csv`` say.
+    `figure` has the data (those whose names begin with `of`; those of the figure `data_from`, if it is
+    another); `data` and `unit` replace what its record and ``claims.csv`` say.
 
     Examples
     --------
-    >>> from companion.run.claims import Part, judge_part
-    >>> errors = Part("lower", "difference of errors", [0.10, 0.11, 0.09], [0.20, 0.22, 0.19], at_most=0.0)
+    >>> from companion.run.claims import Bound, Mean, Part, judge_part
+    >>> errors = Mean("lower", "difference of errors", [0.10, 0.11, 0.09], [0.20, 0.22, 0.19], at_most=0.0)
     >>> judge_part(errors).verdict
     'holds'
-    >>> judge_part(Part("theorem 1", values=[10, 14], bound=[20, 21])).verdict
-    'holds'
+    >>> isinstance(errors, Part), judge_part(Bound("theorem 1", "", [10, 14], [20, 21])).verdict
+    (True, 'holds')
     """
 
     says: str
     measure: str = ""
-    values: Any = None
-    baseline: Any = None
-    at_least: float | None = None
-    at_most: float | None = None
-    ratio: bool = False
-    relevant: float | None = None
-    counts: Any = None
-    counted: str = ""
-    units: Any = None
-    x: Any = None
-    log_y: bool = True
-    bound: Any = None
-    slack: float = 1e-9
-    true: bool | None = None
-    number: float | None = None
-    n: int | None = None
-    verdict: Verdict | None = None
-    text: str = ""
+    _: KW_ONLY
+    n: Any = None
+    text: Any = ""
     figure: str = ""
     of: Any = None
     data_from: str = ""
     data: str = ""
     unit: str = ""
 
-    @property
-    def is_open(self):
-        """Whether this run does not judge it."""
-        return self.values is None and self.true is None and self.verdict is None
+
+@dataclass
+class Mean(Part):
+    """A mean, of differences or quotients where there is a baseline."""
+
+    values: Any = None
+    baseline: Any = None
+    _: KW_ONLY
+    at_least: float | None = None
+    at_most: float | None = None
+    ratio: bool = False
+    relevant: float | None = None
+    units: Any = None
+
+    def judge(self, verdict):
+        columns = _numbers(self.values, self.baseline)
+        numbers = [column.to_numpy() for _, column in columns.items()]
+        if self.ratio:
+            numbers = [_log(column) for column in numbers]
+        paired = self.baseline is not None
+        values = numbers[0] - numbers[1] if paired else numbers[0]
+        if self.units is not None and values.size:
+            columns["units"] = np.ravel(self.units)
+            values = np.array([values[rows].mean() for rows in columns.groupby("units").indices.values()])
+        limits = _limits(self.at_least, self.at_most)
+        how = {"ratio": self.ratio, "difference": paired and not self.ratio, "relevant": self.relevant}
+        return _judge_mean(values, verdict, limits, **how)
+
+
+@dataclass
+class Slope(Part):
+    """A mean of the slopes of runs."""
+
+    values: Any = None
+    x: Any = None
+    _: KW_ONLY
+    units: Any = None
+    at_least: float | None = None
+    at_most: float | None = None
+    log_y: bool = True
+
+    def judge(self, verdict):
+        runs = _numbers(self.values, self.x)
+        runs["units"] = np.ravel(self.units)
+        slopes = [_slope(run["other"], run["values"], self.log_y) for _, run in runs.groupby("units")]
+        long_enough = np.array([slope for slope in slopes if not math.isnan(slope)])
+        if 0 < len(long_enough) < len(slopes):
+            n_short = len(slopes) - len(long_enough)
+            verdict = _noted(verdict, f"{n_short} of {len(slopes)} runs have fewer than three points.")
+        return _judge_mean(long_enough, verdict, _limits(self.at_least, self.at_most))
+
+
+@dataclass
+class Time(Part):
+    """A ratio of CPU seconds and one of counts."""
+
+    values: Any = None
+    baseline: Any = None
+    _: KW_ONLY
+    counts: Any = None
+    baseline_counts: Any = None
+    counted: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+    units: Any = None
+
+    def judge(self, verdict):
+        at_least = self.at_least and _times(self.at_least)
+        at_most = self.at_most and 1 / _times(1 / self.at_most)
+        how = {"at_least": at_least, "at_most": at_most, "units": self.units, "relevant": 0.0}
+        clock = Mean("", "", self.values, self.baseline, ratio=True, **how)
+        count = replace(clock, values=self.counts, baseline=self.baseline_counts)
+        return _clock_and_count(self, clock, count, verdict, [self.counts, self.baseline_counts])
+
+    def both(self, seconds, count):
+        """What clock and count say of two methods, in a sentence."""
+        if self.at_most is None:  # the other method over this one
+            seconds, count = 1 / seconds, 1 / count
+        if 1 / EQUAL_TIME <= seconds <= EQUAL_TIME:
+            clock = "As fast"
+        elif seconds < 1.0:
+            clock = f"{1 / seconds:.2g} times as fast"
+        else:
+            clock = f"{seconds:.2g} times as slow"
+        return f"{clock} by the clock, {count:.2g} times the {self.counted}."
+
+
+@dataclass
+class Growth(Slope):
+    """The exponents of CPU seconds and of counts."""
+
+    _: KW_ONLY
+    counts: Any = None
+    counted: str = ""
+
+    def judge(self, verdict):
+        limits = {"at_least": self.at_least, "at_most": self.at_most}
+        clock = Slope("", "", self.values, self.x, units=self.units, **limits)
+        count = replace(clock, values=self.counts)
+        return _clock_and_count(self, clock, count, verdict, [self.counts])
+
+    def both(self, seconds, count):
+        """What clock and count say of how a method grows, in a sentence."""
+        return f"An exponent of {seconds:.2g} by the clock, {count:.2g} by {self.counted}."
+
+
+@dataclass
+class Bound(Part):
+    """Values and what none of them exceeds."""
+
+    values: Any = None
+    bound: Any = None
+    _: KW_ONLY
+    slack: float = 1e-9
+
+    def judge(self, verdict):
+        columns = _numbers(self.values, self.bound)
+        measured = columns["values"].to_numpy()
+        bound = columns["other"].to_numpy()
+        n_above = int((measured > bound + self.slack * np.abs(bound)).sum())
+        infinite = np.where(measured > 0, np.inf, 0.0)
+        ratio = float(np.max(np.divide(measured, bound, out=infinite, where=bound > 0)))
+        measure = self.measure or "measured over bound, largest"
+        text = f"{n_above} of {len(columns)} comparisons above the bound."
+        return _noted(verdict, text, verdict="fails" if n_above else "holds", number=ratio, measure=measure)
+
+
+@dataclass
+class Finding(Part):
+    """What is so or not."""
+
+    true: Any = None
+    number: Any = None
+
+    def judge(self, verdict):
+        number = None if self.number is None else float(self.number)
+        return verdict._replace(verdict="holds" if self.true else "fails", number=number)
+
+
+@dataclass
+class Given(Part):
+    """A verdict as it is."""
+
+    verdict: Any = None
+
+
+class Open(Part):
+    """What this run does not judge."""
 
 
 def judge_part(part, claim="", **about):
     """The verdict on one `Part`; `about` has the fields of the verdict on its data."""
-    if part.counts is not None:
-        return _judge_time(part, claim, about)
-    verdict = Verdict(claim, "undecided", measure=part.measure, n=part.n, text=part.text)._replace(**about)
-    if part.true is not None:
-        number = None if part.number is None else float(part.number)
-        return verdict._replace(verdict="holds" if part.true else "fails", number=number)
-    if not len(part.values):
-        return _judge_mean(part, np.array([]), verdict)
-    samples = pd.DataFrame(index=range(np.size(part.values)))
-    for name in ("values", "baseline", "x", "bound"):
-        column = getattr(part, name)
+    verdict = Verdict(claim, "undecided", measure=part.measure, n=part.n, text=part.text)
+    return part.judge(verdict._replace(**about))
+
+
+def _numbers(values, other=None):
+    """A table of the values and of what they are compared with; ValueError if one is not finite."""
+    table = pd.DataFrame(index=range(np.size(values)))
+    for name, column in (("values", values), ("other", other)):
         if column is not None:
-            samples[name] = np.ravel(column).astype(float) if np.ndim(column) else column
-    if not np.isfinite(samples).all(axis=None):
-        raise ValueError(f"a part is judged by finite numbers only, got {samples}")
-    if part.bound is not None:
-        return _judge_bound(part, samples, verdict)
-    if part.units is not None:
-        samples["units"] = np.ravel(part.units)
-    if part.x is None:
-        return _judge_mean(part, _of_units(part, samples), verdict)
-    slopes = samples.groupby("units")[["x", "values"]].apply(_slope, part.log_y)
-    long_enough = slopes.dropna().to_numpy()
-    if 0 < len(long_enough) < len(slopes):
-        n_short = len(slopes) - len(long_enough)
-        verdict = _noted(verdict, f"{n_short} of {len(slopes)} runs have fewer than three points.")
-    return _judge_mean(part, long_enough, verdict)
+            table[name] = np.ravel(column).astype(float) if np.ndim(column) else column
+    if not np.isfinite(table).all(axis=None):
+        raise ValueError(f"a part is judged by finite numbers only, got {table}")
+    return table
 
 
-def _judge_time(part, claim, about):
+def _clock_and_count(part, clock, count, verdict, counts):
     """The verdict by the clock and that by the count: mixed where one holds and the other fails."""
-    by_clock = part._replace(counts=None)
-    if part.ratio:
-        at_least = part.at_least and _times(part.at_least)
-        at_most = part.at_most and 1 / _times(1 / part.at_most)
-        by_clock = by_clock._replace(at_least=at_least, at_most=at_most, relevant=0.0)
-    clock = judge_part(by_clock, claim, **about)
-    if not len(part.counts):
+    clock = clock.judge(verdict)
+    if any(column is None or (np.size(column) and pd.isna(column).all()) for column in counts):
         return clock._replace(clock=clock.verdict, parts=(("clock", clock),))
-    ours, theirs = (part.counts, None) if part.baseline is None else part.counts
-    by_count = by_clock._replace(values=ours, baseline=theirs, measure=part.counted, text="")
-    count = judge_part(by_count, claim, **about)
-    verdict, text, p = clock.verdict, clock.text, clock.p
+    count = count.judge(verdict._replace(measure=part.counted, text=""))
+    state, text, p = clock.verdict, clock.text, clock.p
     if {clock.verdict, count.verdict} == {"holds", "fails"}:
-        verdict, p = "mixed", max(clock.p, count.p)
-        text = _joined(_both(part, clock.number, count.number), text)
+        state, p = "mixed", max(clock.p, count.p)
+        text = _joined(part.both(clock.number, count.number), text)
     text = _joined(text, f"By {part.counted}: {count.verdict}{_details(count)}.")
     parts = (("clock", clock), ("count", count))
     return clock._replace(
-        verdict=verdict, text=text, p=p, clock=clock.verdict, count=count.verdict, parts=parts
+        verdict=state, text=text, p=p, clock=clock.verdict, count=count.verdict, parts=parts
     )
 
 
 def _times(factor):
     """How many times as fast is enough to be called so; "about as fast" (1 or less) is left as it is said."""
     return max(factor / EQUAL_TIME, EQUAL_TIME) if factor >= 1.0 else factor
-
-
-def _both(part, seconds, count):
-    """What clock and count say of two methods, or of one that grows, in a sentence."""
-    if not part.ratio:
-        return f"An exponent of {seconds:.2g} by the clock, {count:.2g} by {part.counted}."
-    if part.at_most is None:  # theirs over ours
-        seconds, count = 1 / seconds, 1 / count
-    if 1 / EQUAL_TIME <= seconds <= EQUAL_TIME:
-        clock = "As fast"
-    elif seconds < 1.0:
-        clock = f"{1 / seconds:.2g} times as fast"
-    else:
-        clock = f"{seconds:.2g} times as slow"
-    return f"{clock} by the clock, {count:.2g} times the {part.counted}."
 
 
 def _noted(judged, text, **fields):
@@ -308,69 +413,49 @@ def _joined(*texts):
     return " ".join(filter(None, texts))
 
 
-def _judge_bound(part, samples, verdict):
-    """The verdict on values that must stay below a bound."""
-    measured = samples["values"].to_numpy()
-    bound = samples["bound"].to_numpy()
-    n_above = int((measured > bound + part.slack * np.abs(bound)).sum())
-    infinite = np.where(measured > 0, np.inf, 0.0)
-    ratio = float(np.max(np.divide(measured, bound, out=infinite, where=bound > 0)))
-    measure = part.measure or "measured over bound, largest"
-    text = f"{n_above} of {len(samples)} comparisons above the bound."
-    return _noted(verdict, text, verdict="fails" if n_above else "holds", number=ratio, measure=measure)
-
-
-def _of_units(part, samples):
-    """One number for each unit of repetition: a value, a difference, or the logarithm of a quotient."""
-    values = samples["values"].to_numpy()
-    if part.baseline is not None:
-        baseline = samples["baseline"].to_numpy()
-        values = _log(values) - _log(baseline) if part.ratio else values - baseline
-    if part.units is None:
-        return values
-    return np.array([values[rows].mean() for rows in samples.groupby("units").indices.values()])
-
-
 def _log(values):
-    if values.min() <= 0:
+    if (values <= 0).any():
         raise ValueError("values of a ratio or on a logarithmic axis must be positive")
     return np.log(values)
 
 
-def _slope(run, log_y):
+def _slope(x, y, log_y):
     """The slope of one run on logarithmic axes; NaN if it has fewer than three points."""
-    if run["x"].nunique() < 3:
+    if x.nunique() < 3:
         return math.nan
-    y = run["values"].to_numpy()
-    return linregress(_log(run["x"].to_numpy()), _log(y) if log_y else y).slope
+    y = y.to_numpy()
+    return linregress(_log(x.to_numpy()), _log(y) if log_y else y).slope
 
 
-def _judge_mean(part, values, verdict):
+def _limits(at_least, at_most):
+    """The ends of a claimed range that are given, with their signs."""
+    return [(bound, sign) for bound, sign in ((at_least, 1), (at_most, -1)) if bound is not None]
+
+
+def _judge_mean(values, verdict, limits, ratio=False, difference=False, relevant=None):
     """The verdict from an interval: all within the claimed range, all outside, or neither."""
     if not values.size:
         return _noted(verdict, "No run is left to judge by.", number=math.nan, p=1.0)
-    mean = _Mean(values, part.ratio)
+    mean = _Interval(values, ratio)
     verdict = verdict._replace(n=mean.n, number=mean.number)
     if mean.n == 1:
         return _noted(verdict, "A single run has no interval.", p=1.0)
-    differences = part.baseline is not None and not part.ratio
-    bounds = [bound for bound in (part.at_least, part.at_most) if bound is not None]
-    if not bounds:
+    if not limits:
         raise ValueError("give at_least, at_most, or both")
+    first, sign = limits[0]
     # a claim that one is better, by what counts: the threshold where it is not 0
-    better = differences and len(bounds) == 1 and ((part.at_least or 0.0) >= 0.0 >= (part.at_most or 0.0))
-    relevant = part.relevant
+    better = difference and len(limits) == 1 and sign * first >= 0.0
     if relevant is None:
-        relevant = RELEVANT if better and bounds == [0.0] else 0.0
+        relevant = RELEVANT if better and first == 0.0 else 0.0
     low, high = mean.interval
-    ends = _ends(part, mean, relevant, better)
+    ends = _ends(limits, mean, relevant, better)
     crossed = ends[~ends["within"] & ~ends["outside"]]
     text = ""
     if better and low == high == 0.0:
         state, p, text = "fails", 0.0, "No difference at all."
     elif ends["smaller"].any():
         state, p = "holds, smaller", ends["p_smaller"].min()
-        counts = f"factor {ends['far'].iloc[0]:g}" if part.ratio else f"{abs(bounds[0] or relevant):g}"
+        counts = f"factor {ends['far'].iloc[0]:g}" if ratio else f"{abs(first or relevant):g}"
         text = f"The difference is certain, and smaller than the {counts} that counts."
     elif (ends["outside"] & ~ends["within"]).any():
         state, p = "fails", ends["p_outside"].min()
@@ -381,7 +466,7 @@ def _judge_mean(part, values, verdict):
         needed = of_units(needed, verdict.unit)
         bound = crossed["bound"].iloc[0] + 0.0
         text = f"The interval contains {bound:.4g}; {needed} would decide."
-        if better and not part.ratio and bound and low * high > 0.0:
+        if better and bound and low * high > 0.0:
             text = f"A difference is certain; whether it is the {bound:.4g} that counts is open."
     else:
         state, p = "holds", ends["p_within"].max()
@@ -390,7 +475,7 @@ def _judge_mean(part, values, verdict):
     return _noted(verdict, text, verdict=state, low=low, high=high, p=p, needed=needed)
 
 
-class _Mean:
+class _Interval:
     """A mean with Student's interval; of logarithms, if it is to be a geometric one."""
 
     def __init__(self, values, geometric):
@@ -416,13 +501,11 @@ class _Mean:
         return self.n * (reach * self.error / distance) ** 2 if distance else math.inf
 
 
-def _ends(part, mean, relevant, better):
+def _ends(limits, mean, relevant, better):
     """Of each end of the claimed range whether the interval is within, or outside: also what passes the end
     by less than what is relevant; or smaller: beyond no difference, and not beyond what counts."""
     ends = []
-    for bound, sign in ((part.at_least, 1), (part.at_most, -1)):
-        if bound is None:
-            continue
+    for bound, sign in limits:
         low, high = sorted(sign * end for end in mean.interval)
         far = bound + sign * relevant
         none = 0.0 if better else bound
@@ -519,27 +602,186 @@ def _details(part):
 
 # --- from the tables beside the figures ---------------------------------------------------------------------
 
+
+class _Judged(NamedTuple):
+    """What judges a claim: `Each`, texts, and functions of the `Results` that yield parts and texts."""
+
+    items: list
+    figure: str
+    file: str
+
+
 _JUDGES = {}
 
 
-def judges(claim, figure=""):
-    """Decorator: this function of a `Results` yields the parts of a claim, and sentences on all of them.
+def claim(name, figure="", /, *items, **rows):
+    """How a claim is judged: by parts whose fields name columns (of an `Each`, with the options `rows`), by
+    texts on all of them, and by the function that this decorates.
 
-    `figure` is that of the parts which name none. A claim whose only part says nothing is that part.
+    The function is called with the `Results`, and yields further parts, with numbers, and texts. `figure` is
+    that of the parts which name none. A claim whose only part says nothing is that part.
 
     Examples
     --------
-    >>> from companion.run.claims import Part, judges
-    >>> @judges("my-1", "my-figure")
-    ... def error_is_small(results):
-    ...     yield Part("small", "error", results.table("my-figure")["error"], at_most=0.1)
+    >>> from companion.run.claims import Mean, claim
+    >>> @claim("my-1", "my-figure", Mean("small", "error", "error", at_most=0.1), where="method == 'OM2'")
+    ... def largest_error(results):
+    ...     yield f"The largest is {results.table('my-figure')['error'].max():.2f}."
     """
+    texts = [item for item in items if isinstance(item, str)]
+    parts = [item for item in items if not isinstance(item, str)]
+    if rows:
+        parts = [Each(*parts, **rows)]
+    items = [Each(part) if isinstance(part, Part) else part for part in parts] + texts
+    file = inspect.currentframe().f_back.f_code.co_filename
+    _JUDGES[name] = _Judged(items, figure, file)
 
-    def register(function):
-        _JUDGES[claim] = function, figure
+    def judged_by(function):
+        items.append(function)
         return function
 
-    return register
+    return judged_by
+
+
+class Each:
+    """Parts declared once for many rows: for each group of rows of a table, and for each choice of names.
+
+    In texts of a part {column} is the value in the first row of its rows. Any other text is the name of a
+    column, or computes one, as in ``DataFrame.eval``; a function is called with the rows. Where rows have
+    columns `figure`, `of` and `data_from`, these are the part's.
+
+    Parameters
+    ----------
+    *parts : Part or Each
+        What is judged; an `Each` inside has the rows of this one.
+    table : str or function
+        Name of a table, or a function of the `Results`; by default the table of the figure.
+    by : str or list of str
+        Columns that make the groups, in order of appearance.
+    where : str
+        Rows of a group that count, as in ``DataFrame.query``, after {names} are filled in.
+    wide : str or list of str
+        Columns that are compared between methods: a column for each method, of its name ("seconds OM2" where
+        there are several), in a row for each `index`. `across` has the names of methods. Where a
+        method has several rows at an index, `aggregate` says what becomes of them ("mean").
+    lost : str
+        Pairs without a value or a baseline are left out; the text says how many, and that they are these.
+    **choices : list or dict
+        Names of which every combination is judged: {name} in texts and columns, and {name_title} for the
+        value in a dict. A pattern as "cue: *" is all methods that match it.
+
+    Examples
+    --------
+    >>> from companion.run.claims import Each, Mean
+    >>> error = Mean("{data}: {a} below {b_title}", "error of {a} minus {b}", "{a}", "{b}", at_most=0.0)
+    >>> Each(error, by="data", wide="error", a=["OBSCURE", "UFOMKL"], b={"SILPMKL": "SILP"}).parts == (error,)
+    True
+    """
+
+    def __init__(self, *parts, table=None, by=(), where="", wide=(), index="seed", **options):
+        self.parts = parts
+        self.table, self.by, self.where = table, by, where
+        self.places = {"values": wide, "index": index, "columns": options.pop("across", "method")}
+        self.places |= {"aggfunc": options.pop("aggregate", None)}
+        self.lost = options.pop("lost", None)
+        self.choices = options
+
+    def declared(self, results):
+        """The parts with their numbers; ValueError if there are none."""
+        table = self.table or results.figure
+        rows = table(results) if callable(table) else results.table(table)
+        parts = list(self.of_rows(rows, {}, {}))
+        if not parts:
+            raise ValueError(f"no rows are left to judge {results.claim} by")
+        return parts
+
+    def of_rows(self, rows, chosen, places):
+        """The parts on rows of the table, with names chosen and columns compared by an outer `Each`."""
+        if self.places["values"]:
+            places = self.places
+        groups = [rows]
+        if self.by:
+            groups = [group for _, group in rows.groupby(self.by, sort=False)]
+        for group in groups:
+            for choice in self._combinations(group):
+                names = chosen | choice
+                selected = group
+                if self.where:
+                    selected = group.query(self.where.format_map({**_first(group), **names}))
+                if len(selected):
+                    yield from self._of_selected(selected, names, places)
+
+    def _combinations(self, group):
+        """Every combination of the choices: names with their values and titles."""
+        options = []
+        for name, values in self.choices.items():
+            if isinstance(values, str):
+                values = fnmatch.filter(sorted(group[self.places["columns"]].unique()), values)
+            titles = values if isinstance(values, dict) else dict.fromkeys(values)
+            options.append([{name: value, f"{name}_title": title} for value, title in titles.items()])
+        for combination in itertools.product(*options):
+            yield {name: value for choice in combination for name, value in choice.items()}
+
+    def _of_selected(self, rows, chosen, places):
+        columns = _wide(rows, **places) if places else rows
+        for part in self.parts:
+            if isinstance(part, Each):
+                yield from part.of_rows(rows, chosen, places)
+            else:
+                yield self._filled(part, columns, {**_first(rows), **chosen})
+
+    def _filled(self, part, columns, names):
+        """The part with numbers for columns, and with names in its texts."""
+        filled = {name: names[name] for name in ("figure", "of", "data_from") if name in names}
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if callable(value):
+                filled[field.name] = value(columns)
+            elif isinstance(value, str) and value:
+                text = value.format_map(names)
+                filled[field.name] = text if field.name in _TEXTS else _column(columns, text)
+        if self.lost is not None:
+            filled |= _without_lost(filled, self.lost)
+        return replace(part, **filled)
+
+
+#: Fields of parts that are texts; others that hold a text mean a column.
+_TEXTS = {"says", "measure", "counted", "text", "figure", "of", "data_from", "data", "unit"}
+
+
+def _first(rows):
+    """What texts may name: the values of the first row."""
+    return {name: column.iloc[0] for name, column in rows.items()}
+
+
+def _wide(rows, aggfunc, **places):
+    """Columns of methods: see `Each`."""
+    if aggfunc:
+        table = rows.pivot_table(**places, aggfunc=aggfunc)
+    else:
+        table = rows.pivot(**places)
+    names = table.columns.map(str)
+    if table.columns.nlevels > 1:
+        names = [f"{column} {method}" for column, method in table.columns]
+    return table.set_axis(names, axis=1).reset_index()
+
+
+def _column(columns, expression):
+    """A column by its name, or what an expression makes of several."""
+    return columns[expression] if expression in columns else columns.eval(expression)
+
+
+def _without_lost(filled, lost):
+    """Columns of those rows that have a value and a baseline, and a text on the others."""
+    kept = filled["values"].notna() & filled.get("baseline", filled["values"]).notna()
+    columns = {name: column[kept] for name, column in filled.items() if isinstance(column, pd.Series)}
+    text = dropped((~kept).sum(), lost) if lost else ""
+    return columns | {"text": _joined(text, filled.get("text"))}
+
+
+def dropped(n, what):
+    """A text on runs that do not count."""
+    return f"Left out ({n}): {what}." if n else ""
 
 
 class Results:
@@ -595,33 +837,41 @@ class Results:
 
     def judge(self, part):
         """The verdict on one part of the claim, on the data of its figure."""
-        if part.verdict is not None:
+        if isinstance(part, Given):
             return part.verdict
         figure = part.figure or self.figure
-        about = self.about(part.data_from or figure, part.of) | {"figure": figure}
+        about = self.about(part.data_from or figure, part.of or None) | {"figure": figure}
         about["data"] = part.data or about["data"]
         about["unit"] = part.unit or about["unit"]
         return judge_part(part, self.claim, **about)
+
+    def declared(self, item):
+        """The parts and texts of an `Each`, a text, or a function."""
+        if isinstance(item, str):
+            return [item]
+        if isinstance(item, Each):
+            return item.declared(self)
+        return item(self)
 
     def judge_all(self):
         """The verdict on the claim."""
         rows = claims()
         if self.claim not in rows.index:
             raise ValueError(f"there is no claim {self.claim!r}{near(self.claim, rows.index)}")
-        function = judge_of(self.claim)
-        if function is None:
+        judged_by = judge_of(self.claim)
+        if judged_by is None:
             return Verdict(self.claim, "open", text="No function judges it yet.")
-        self.figure = _JUDGES[self.claim][1]
-        declared = list(function(self))
+        self.figure = judged_by.figure
+        declared = [part for item in judged_by.items for part in self.declared(item)]
         text = _joined(*(item for item in declared if isinstance(item, str)))
         parts = [item for item in declared if isinstance(item, Part)]
-        judged = {part.says: self.judge(part) for part in parts if not part.is_open}
+        judged = {part.says: self.judge(part) for part in parts if not isinstance(part, Open)}
         if list(judged) == [""]:
             verdict = judged[""]
             alone = (("", verdict),) if verdict.clock else ()
             text = _joined(verdict.text, text)
             return verdict._replace(text=text, parts=alone, **{verdict.tier: verdict.verdict})
-        return combine(self.claim, judged, [part.says for part in parts if part.is_open], text)
+        return combine(self.claim, judged, [part.says for part in parts if isinstance(part, Open)], text)
 
 
 def judge(claim, directory=REFERENCE):
@@ -639,10 +889,23 @@ def judge(claim, directory=REFERENCE):
 
 
 def judge_of(claim):
-    """The function that judges a claim; None if there is none yet."""
+    """What judges a claim, with its figure and its file; None if nothing does yet."""
     for chapter in claims().query("id == @claim")["chapter"]:
         importlib.import_module(f"companion.{chapter}.claims")
-    return _JUDGES.get(claim, (None,))[0]
+    return _JUDGES.get(claim)
+
+
+def code_of(claim):
+    """The file that judges a claim, and the lines in it; None if none does yet."""
+    judged_by = judge_of(claim)
+    if judged_by is None:
+        return None
+    text = Path(judged_by.file).read_text(encoding="utf-8")
+    for statement in ast.parse(text).body:
+        if any(getattr(node, "value", None) == claim for node in ast.walk(statement)):
+            first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
+            return judged_by.file, "\n".join(text.splitlines()[first - 1 : statement.end_lineno])
+    return judged_by.file, ""
 
 
 def files_of(claim, directory):

@@ -4,7 +4,6 @@ What is written by hand stands in ``notebooks/book/`` (``conf.py``, the pages, `
 executed notebooks and what follows from the tables (verdicts, public names) are put together.
 """
 
-import inspect
 import io
 import os
 import re
@@ -22,8 +21,8 @@ from companion.run.claims import (
     TIERS,
     VERDICTS,
     claims,
+    code_of,
     in_lines,
-    judge_of,
     number_text,
     of_units,
     with_labels,
@@ -299,7 +298,7 @@ def map_page(verdicts, named):
     def links(row):
         if row.figure:
             yield f"[{row.figure}](#fig-{row.figure})" if row.figure in named else row.figure
-        if judge_of(row.id):
+        if code_of(row.id):
             yield f"[how it is judged](#judge-{row.id})"
 
     claim = "[{0.id}](#{0.id}) {0.claim} *({0.source})*".format
@@ -348,10 +347,10 @@ def _verdict(row):
     if tiers:
         lines += [f"**By data, clock and count:** {'; '.join(tiers)}.", ""]
     lines += [":::{dropdown} Part by part", with_labels(in_lines(row.text or "One part.")), ":::"]
-    function = judge_of(row.id)
-    if function is not None:
-        place = Path(inspect.getsourcefile(function)).relative_to(FOLDER.parent).as_posix()
-        code = ["```python", inspect.getsource(function).rstrip(), "```"]
+    judged_by = code_of(row.id)
+    if judged_by is not None:
+        place = Path(judged_by[0]).relative_to(FOLDER.parent).as_posix()
+        code = ["```python", judged_by[1], "```"]
         lines += ["", f"(judge-{row.id})=", f':::{{dropdown}} How it is judged: `judge("{row.id}")`, {place}']
         lines += [*code, ":::"]
     return lines
