@@ -438,13 +438,10 @@ def test_rows_of_several_columns_in_one(runs):
 
 def test_rows_whose_columns_are_computed(runs):
     results, table = runs
-    bound = Bound(
-        "{seed}", "", "mistakes + 1", "n_seen * {k}", n="seed.size", slack=lambda rows: rows["error"].max()
-    )
+    bound = Bound("{seed}", "", "mistakes + 1", "n_seen * {k}", n="seed.size")
     (part,) = Each(bound, where="seed == 1", k=[2]).declared(results)
     assert part.says == "1" and part.values.tolist() == [18, 18, 18, 28, 28, 28] * 2
     assert part.bound.tolist() == [20, 20, 20, 40, 40, 40] * 2 and part.n == 12
-    assert part.slack == table.query("seed == 1")["error"].max()
     (part,) = Each(
         Mean("", "", "error"), table=lambda results: table.head(1).assign(of="a", figure="b")
     ).declared(results)
@@ -479,7 +476,8 @@ def test_a_claim_has_rows_texts_and_a_function(runs, monkeypatch):
     found = judge("om2-1", results.directory)
     assert found.verdict == "undecided" and [says for says, _ in found.parts] == ["yeast", "emoji"]
     assert (
-        found.text.endswith("Open: later. A text. Another.") and found.unit == "draw of the three-class problem"
+        found.text.endswith("Open: later. A text. Another.")
+        and found.unit == "draw of the three-class problem"
     )
     file, code = code_of("oks-4")
     assert file.endswith("oks/claims.py") and code.startswith("claim(") and '"oks-4"' in code

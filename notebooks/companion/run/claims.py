@@ -166,24 +166,24 @@ def claims(chapter=None):
 
 @dataclass
 class Part:
-    """A part of a claim: what it says and by what measure. Its kind has the numbers, and judges them:
+    """A part of a claim: what it says, by what measure. Its kind has the numbers and judges them.
 
     ==========  ==============================================================================================
     `Mean`      the mean of `values`, one for each unit of repetition, or of their differences to the paired
                 `baseline`; with `ratio` the geometric mean of their quotients
     `Slope`     the mean of the slopes of ln `values` on ln `x` (of the values themselves without `log_y`),
                 one for each unit that has three different x
-    `Time`      a ratio of CPU seconds as a `Mean`, and beside it that of `counts` to `baseline_counts`, which
-                are of what `counted` says; where a method counts nothing (all NaN) the clock alone
-    `Growth`    a `Slope` of CPU seconds, and that of `counts`
-    `Bound`     every value must be at most its `bound`, up to `slack` times it; the largest quotient
+    `Time`      the ratio of CPU seconds and, beside it, of `counts` to `baseline_counts`, which `counted`
+                names; of a method that counts nothing (all NaN) the clock alone
+    `Growth`    the slope of CPU seconds and, beside it, of `counts`
+    `Bound`     every value at most its `bound`, up to `slack` times it: the largest quotient
     `Finding`   exact: it is `true` or not, with its `number`
-    `Given`     a `verdict` that was found otherwise
+    `Given`     a `verdict` from elsewhere
     `Open`      not judged in this run
     ==========  ==============================================================================================
 
-    `Mean` and `Slope` hold if the whole 95% interval lies from `at_least` to `at_most`, fail if all of it
-    lies outside, else they are undecided. `units` names the unit of each value, where a unit has several.
+    The first four hold if the whole 95% interval lies from `at_least` to `at_most`, fail if all of it lies
+    outside, else they are undecided. `units` names the unit of each value, where a unit has several.
 
     Where two methods are equal, no number of runs tells their difference from zero: a claim that one is
     better fails, too, if the interval lies below the smallest difference that counts, and only "holds,
@@ -208,9 +208,9 @@ class Part:
     measure: str = ""
     _: KW_ONLY
     n: Any = None
-    text: Any = ""
+    text: str = ""
     figure: str = ""
-    of: Any = None
+    of: str = ""  # or several
     data_from: str = ""
     data: str = ""
     unit: str = ""
@@ -218,8 +218,6 @@ class Part:
 
 @dataclass
 class Mean(Part):
-    """A mean, of differences or quotients where there is a baseline."""
-
     values: Any = None
     baseline: Any = None
     _: KW_ONLY
@@ -234,20 +232,17 @@ class Mean(Part):
         numbers = [column.to_numpy() for _, column in columns.items()]
         if self.ratio:
             numbers = [_log(column) for column in numbers]
-        paired = self.baseline is not None
-        values = numbers[0] - numbers[1] if paired else numbers[0]
+        values = numbers[0]
+        if self.baseline is not None:
+            values = values - numbers[1]
         if self.units is not None and values.size:
             columns["units"] = np.ravel(self.units)
             values = np.array([values[rows].mean() for rows in columns.groupby("units").indices.values()])
-        limits = _limits(self.at_least, self.at_most)
-        how = {"ratio": self.ratio, "difference": paired and not self.ratio, "relevant": self.relevant}
-        return _judge_mean(values, verdict, limits, **how)
+        return _judge_mean(self, values, verdict)
 
 
 @dataclass
 class Slope(Part):
-    """A mean of the slopes of runs."""
-
     values: Any = None
     x: Any = None
     _: KW_ONLY
@@ -255,6 +250,7 @@ class Slope(Part):
     at_least: float | None = None
     at_most: float | None = None
     log_y: bool = True
+    baseline = ratio = relevant = None  # no comparison: see `_judge_mean`
 
     def judge(self, verdict):
         runs = _numbers(self.values, self.x)
@@ -264,30 +260,23 @@ class Slope(Part):
         if 0 < len(long_enough) < len(slopes):
             n_short = len(slopes) - len(long_enough)
             verdict = _noted(verdict, f"{n_short} of {len(slopes)} runs have fewer than three points.")
-        return _judge_mean(long_enough, verdict, _limits(self.at_least, self.at_most))
+        return _judge_mean(self, long_enough, verdict)
 
 
 @dataclass
-class Time(Part):
-    """A ratio of CPU seconds and one of counts."""
-
-    values: Any = None
-    baseline: Any = None
+class Time(Mean):
     _: KW_ONLY
+    ratio: bool = True
+    relevant: float = 0.0
     counts: Any = None
     baseline_counts: Any = None
     counted: str = ""
-    at_least: float | None = None
-    at_most: float | None = None
-    units: Any = None
 
     def judge(self, verdict):
         at_least = self.at_least and _times(self.at_least)
         at_most = self.at_most and 1 / _times(1 / self.at_most)
-        how = {"at_least": at_least, "at_most": at_most, "units": self.units, "relevant": 0.0}
-        clock = Mean("", "", self.values, self.baseline, ratio=True, **how)
-        count = replace(clock, values=self.counts, baseline=self.baseline_counts)
-        return _clock_and_count(self, clock, count, verdict, [self.counts, self.baseline_counts])
+        counts = {"values": self.counts, "baseline": self.baseline_counts}
+        return _clock_and_count(replace(self, at_least=at_least, at_most=at_most), Mean, counts, verdict)
 
     def both(self, seconds, count):
         """What clock and count say of two methods, in a sentence."""
@@ -304,17 +293,12 @@ class Time(Part):
 
 @dataclass
 class Growth(Slope):
-    """The exponents of CPU seconds and of counts."""
-
     _: KW_ONLY
     counts: Any = None
     counted: str = ""
 
     def judge(self, verdict):
-        limits = {"at_least": self.at_least, "at_most": self.at_most}
-        clock = Slope("", "", self.values, self.x, units=self.units, **limits)
-        count = replace(clock, values=self.counts)
-        return _clock_and_count(self, clock, count, verdict, [self.counts])
+        return _clock_and_count(self, Slope, {"values": self.counts}, verdict)
 
     def both(self, seconds, count):
         """What clock and count say of how a method grows, in a sentence."""
@@ -323,8 +307,6 @@ class Growth(Slope):
 
 @dataclass
 class Bound(Part):
-    """Values and what none of them exceeds."""
-
     values: Any = None
     bound: Any = None
     _: KW_ONLY
@@ -344,10 +326,8 @@ class Bound(Part):
 
 @dataclass
 class Finding(Part):
-    """What is so or not."""
-
     true: Any = None
-    number: Any = None
+    number: float | None = None
 
     def judge(self, verdict):
         number = None if self.number is None else float(self.number)
@@ -356,13 +336,11 @@ class Finding(Part):
 
 @dataclass
 class Given(Part):
-    """A verdict as it is."""
-
     verdict: Any = None
 
 
 class Open(Part):
-    """What this run does not judge."""
+    pass
 
 
 def judge_part(part, claim="", **about):
@@ -382,21 +360,19 @@ def _numbers(values, other=None):
     return table
 
 
-def _clock_and_count(part, clock, count, verdict, counts):
+def _clock_and_count(part, kind, counts, verdict):
     """The verdict by the clock and that by the count: mixed where one holds and the other fails."""
-    clock = clock.judge(verdict)
-    if any(column is None or (np.size(column) and pd.isna(column).all()) for column in counts):
+    clock = kind.judge(part, verdict)
+    if any(column is None or (np.size(column) and pd.isna(column).all()) for column in counts.values()):
         return clock._replace(clock=clock.verdict, parts=(("clock", clock),))
-    count = count.judge(verdict._replace(measure=part.counted, text=""))
+    count = kind.judge(replace(part, **counts), verdict._replace(measure=part.counted, text=""))
     state, text, p = clock.verdict, clock.text, clock.p
     if {clock.verdict, count.verdict} == {"holds", "fails"}:
         state, p = "mixed", max(clock.p, count.p)
         text = _joined(part.both(clock.number, count.number), text)
     text = _joined(text, f"By {part.counted}: {count.verdict}{_details(count)}.")
-    parts = (("clock", clock), ("count", count))
-    return clock._replace(
-        verdict=state, text=text, p=p, clock=clock.verdict, count=count.verdict, parts=parts
-    )
+    by = {"clock": clock.verdict, "count": count.verdict, "parts": (("clock", clock), ("count", count))}
+    return clock._replace(verdict=state, text=text, p=p, **by)
 
 
 def _times(factor):
@@ -427,24 +403,23 @@ def _slope(x, y, log_y):
     return linregress(_log(x.to_numpy()), _log(y) if log_y else y).slope
 
 
-def _limits(at_least, at_most):
-    """The ends of a claimed range that are given, with their signs."""
-    return [(bound, sign) for bound, sign in ((at_least, 1), (at_most, -1)) if bound is not None]
-
-
-def _judge_mean(values, verdict, limits, ratio=False, difference=False, relevant=None):
+def _judge_mean(part, values, verdict):
     """The verdict from an interval: all within the claimed range, all outside, or neither."""
     if not values.size:
         return _noted(verdict, "No run is left to judge by.", number=math.nan, p=1.0)
-    mean = _Interval(values, ratio)
+    mean = _Interval(values, part.ratio)
     verdict = verdict._replace(n=mean.n, number=mean.number)
     if mean.n == 1:
         return _noted(verdict, "A single run has no interval.", p=1.0)
+    ends = ((part.at_least, 1), (part.at_most, -1))
+    limits = [(bound, sign) for bound, sign in ends if bound is not None]
     if not limits:
         raise ValueError("give at_least, at_most, or both")
     first, sign = limits[0]
     # a claim that one is better, by what counts: the threshold where it is not 0
-    better = difference and len(limits) == 1 and sign * first >= 0.0
+    differences = part.baseline is not None and not part.ratio
+    better = differences and len(limits) == 1 and sign * first >= 0.0
+    relevant = part.relevant
     if relevant is None:
         relevant = RELEVANT if better and first == 0.0 else 0.0
     low, high = mean.interval
@@ -455,7 +430,7 @@ def _judge_mean(values, verdict, limits, ratio=False, difference=False, relevant
         state, p, text = "fails", 0.0, "No difference at all."
     elif ends["smaller"].any():
         state, p = "holds, smaller", ends["p_smaller"].min()
-        counts = f"factor {ends['far'].iloc[0]:g}" if ratio else f"{abs(first or relevant):g}"
+        counts = f"factor {ends['far'].iloc[0]:g}" if part.ratio else f"{abs(first or relevant):g}"
         text = f"The difference is certain, and smaller than the {counts} that counts."
     elif (ends["outside"] & ~ends["within"]).any():
         state, p = "fails", ends["p_outside"].min()
@@ -646,29 +621,29 @@ def claim(name, figure="", /, *items, **rows):
 class Each:
     """Parts declared once for many rows: for each group of rows of a table, and for each choice of names.
 
-    In texts of a part {column} is the value in the first row of its rows. Any other text is the name of a
-    column, or computes one, as in ``DataFrame.eval``; a function is called with the rows. Where rows have
-    columns `figure`, `of` and `data_from`, these are the part's.
+    In texts of a part {column} is the value in the first of its rows. Fields that are no texts name a column,
+    or compute one as ``DataFrame.eval`` does. Where rows have columns `figure`, `of` and `data_from`, these
+    are the part's.
 
     Parameters
     ----------
     *parts : Part or Each
-        What is judged; an `Each` inside has the rows of this one.
+        What is judged; an `Each` inside has the rows, and the columns of methods, of this one.
     table : str or function
-        Name of a table, or a function of the `Results`; by default the table of the figure.
+        Name of a table, or a function of the `Results`; by default the figure's table.
     by : str or list of str
         Columns that make the groups, in order of appearance.
     where : str
-        Rows of a group that count, as in ``DataFrame.query``, after {names} are filled in.
-    wide : str or list of str
-        Columns that are compared between methods: a column for each method, of its name ("seconds OM2" where
-        there are several), in a row for each `index`. `across` has the names of methods. Where a
-        method has several rows at an index, `aggregate` says what becomes of them ("mean").
+        Which rows of a group count, as in ``DataFrame.query``; {names} are filled in.
+    wide, index : str or list of str
+        Columns to compare between methods, each of which gets one by its name ("seconds OM2" where there are
+        several), in a row for each `index` ("seed"). `across` has the names ("method"). `aggregate` says what
+        several rows of a method at one index become ("mean").
     lost : str
-        Pairs without a value or a baseline are left out; the text says how many, and that they are these.
+        Pairs without a value or a baseline are left out, and counted in the text as being this.
     **choices : list or dict
-        Names of which every combination is judged: {name} in texts and columns, and {name_title} for the
-        value in a dict. A pattern as "cue: *" is all methods that match it.
+        Names of which every combination is judged, as {name}; {name_title} is the value of a dict. A pattern
+        such as "cue: *" is all methods that match it.
 
     Examples
     --------
@@ -678,12 +653,11 @@ class Each:
     True
     """
 
-    def __init__(self, *parts, table=None, by=(), where="", wide=(), index="seed", **options):
+    def __init__(self, *parts, table=None, by=(), where="", lost=None, wide=(), **options):
         self.parts = parts
-        self.table, self.by, self.where = table, by, where
-        self.places = {"values": wide, "index": index, "columns": options.pop("across", "method")}
-        self.places |= {"aggfunc": options.pop("aggregate", None)}
-        self.lost = options.pop("lost", None)
+        self.table, self.by, self.where, self.lost = table, by, where, lost
+        self.wide = {"values": wide, "index": options.pop("index", "seed")}
+        self.wide |= {"columns": options.pop("across", "method"), "aggregate": options.pop("aggregate", None)}
         self.choices = options
 
     def declared(self, results):
@@ -695,10 +669,10 @@ class Each:
             raise ValueError(f"no rows are left to judge {results.claim} by")
         return parts
 
-    def of_rows(self, rows, chosen, places):
-        """The parts on rows of the table, with names chosen and columns compared by an outer `Each`."""
-        if self.places["values"]:
-            places = self.places
+    def of_rows(self, rows, chosen, wide):
+        """The parts on rows of the table, with the names and columns of an outer `Each`."""
+        if self.wide["values"]:
+            wide = self.wide
         groups = [rows]
         if self.by:
             groups = [group for _, group in rows.groupby(self.by, sort=False)]
@@ -707,46 +681,42 @@ class Each:
                 names = chosen | choice
                 selected = group
                 if self.where:
-                    selected = group.query(self.where.format_map({**_first(group), **names}))
+                    selected = group.query(self.where.format_map(_first(group) | names))
                 if len(selected):
-                    yield from self._of_selected(selected, names, places)
+                    yield from self._of_selected(selected, names, wide)
 
     def _combinations(self, group):
         """Every combination of the choices: names with their values and titles."""
         options = []
         for name, values in self.choices.items():
             if isinstance(values, str):
-                values = fnmatch.filter(sorted(group[self.places["columns"]].unique()), values)
+                values = fnmatch.filter(sorted(group["method"].unique()), values)
             titles = values if isinstance(values, dict) else dict.fromkeys(values)
             options.append([{name: value, f"{name}_title": title} for value, title in titles.items()])
         for combination in itertools.product(*options):
-            yield {name: value for choice in combination for name, value in choice.items()}
+            yield dict(itertools.chain.from_iterable(choice.items() for choice in combination))
 
-    def _of_selected(self, rows, chosen, places):
-        columns = _wide(rows, **places) if places else rows
+    def _of_selected(self, rows, names, wide):
+        columns = _of_methods(rows, **wide) if wide else rows
         for part in self.parts:
             if isinstance(part, Each):
-                yield from part.of_rows(rows, chosen, places)
+                yield from part.of_rows(rows, names, wide)
             else:
-                yield self._filled(part, columns, {**_first(rows), **chosen})
+                yield self._filled(part, columns, _first(rows) | names)
 
     def _filled(self, part, columns, names):
         """The part with numbers for columns, and with names in its texts."""
         filled = {name: names[name] for name in ("figure", "of", "data_from") if name in names}
         for field in fields(part):
             value = getattr(part, field.name)
-            if callable(value):
-                filled[field.name] = value(columns)
-            elif isinstance(value, str) and value:
-                text = value.format_map(names)
-                filled[field.name] = text if field.name in _TEXTS else _column(columns, text)
+            if isinstance(value, str) and value:
+                value = value.format_map(names)
+                if field.type is not str:
+                    value = columns[value] if value in columns else columns.eval(value)
+                filled[field.name] = value
         if self.lost is not None:
             filled |= _without_lost(filled, self.lost)
         return replace(part, **filled)
-
-
-#: Fields of parts that are texts; others that hold a text mean a column.
-_TEXTS = {"says", "measure", "counted", "text", "figure", "of", "data_from", "data", "unit"}
 
 
 def _first(rows):
@@ -754,26 +724,21 @@ def _first(rows):
     return {name: column.iloc[0] for name, column in rows.items()}
 
 
-def _wide(rows, aggfunc, **places):
+def _of_methods(rows, aggregate, **places):
     """Columns of methods: see `Each`."""
-    if aggfunc:
-        table = rows.pivot_table(**places, aggfunc=aggfunc)
+    if aggregate:
+        table = rows.pivot_table(**places, aggfunc=aggregate)
     else:
         table = rows.pivot(**places)
     names = table.columns.map(str)
     if table.columns.nlevels > 1:
-        names = [f"{column} {method}" for column, method in table.columns]
+        names = table.columns.map(" ".join)
     return table.set_axis(names, axis=1).reset_index()
-
-
-def _column(columns, expression):
-    """A column by its name, or what an expression makes of several."""
-    return columns[expression] if expression in columns else columns.eval(expression)
 
 
 def _without_lost(filled, lost):
     """Columns of those rows that have a value and a baseline, and a text on the others."""
-    kept = filled["values"].notna() & filled.get("baseline", filled["values"]).notna()
+    kept = filled["values"].notna() & filled["baseline"].notna()
     columns = {name: column[kept] for name, column in filled.items() if isinstance(column, pd.Series)}
     text = dropped((~kept).sum(), lost) if lost else ""
     return columns | {"text": _joined(text, filled.get("text"))}
