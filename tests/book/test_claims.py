@@ -26,7 +26,6 @@ from companion.run.claims import (
     Verdict,
     claim,
     claims,
-    code_of,
     combine,
     holm,
     judge,
@@ -479,10 +478,6 @@ def test_a_claim_has_rows_texts_and_a_function(runs, monkeypatch):
         found.text.endswith("Open: later. A text. Another.")
         and found.unit == "draw of the three-class problem"
     )
-    file, code = code_of("oks-4")
-    assert file.endswith("oks/claims.py") and code.startswith("claim(") and '"oks-4"' in code
-    file, code = code_of("om2-2")
-    assert code.startswith('@claim("om2-2", "thesis-fig-4.2")\ndef om2_2(results):')
 
 
 def test_before_and_after(tmp_path):

@@ -2,6 +2,7 @@
 
 from scipy.stats import gmean
 
+from companion.protocol import where
 from companion.run.claims import Each, Growth, Mean, Open, Slope, Time, claim
 from cuelearn.mkl.labels.mlmkl import MIN_ITER
 
@@ -15,12 +16,6 @@ PER_CLASS = ("GMKL", "SimpleMKL", "VSKL")
 RIVALS = (*SUMS, *PER_CLASS, "AverageKernelSVM")
 #: Of theorem 1, with its name.
 ESTIMATES = {"MLMKLSA": "SA", "MLMKLSA printed": "SA with the paper's estimates"}
-
-
-def by_set(table, column):
-    """Pairs of a set's name and its values of `column`: a row for each draw, a column for each method."""
-    for name, runs in table.groupby("name", sort=False):
-        yield name, runs.pivot(index="seed", columns="method", values=column)
 
 
 def ends_of_printed(table):
@@ -59,7 +54,8 @@ auc = ("{name}: {method} has a better mean AUC than {rival}", "AUC of {method} m
 def mlmkl_1(results):
     corrected = []
     table = results.table("mlmkl-tab-1.runs")
-    for name, auc in by_set(table, "auc"):
+    for name, runs in table.groupby("name", sort=False):
+        auc = runs.pivot(index="seed", columns="method", values="auc")
         gain = auc[list(RIVALS)].rsub(auc["MLMKLSA"], axis=0).mean()
         ends = (f"{gain[rival]:+.4f} ({rival})" for rival in (gain.idxmin(), gain.idxmax()))
         longer = [auc[long] - auc[short] for long, short in zip(LONG, AS_PRINTED, strict=True)]
@@ -82,9 +78,8 @@ def mlmkl_2(results):
     table = results.table("mlmkl-tab-1.runs")
     yield ends_of_printed(table)
     for name, runs in table.groupby("name", sort=False):
-        listed = [
-            f"{method} {value:.0f}" for method, value in runs.groupby("method")["n_solved"].median().items()
-        ]
+        solved = runs.groupby("method")["n_solved"].median()
+        listed = [f"{method} {value:.0f}" for method, value in solved.items()]
         yield f"Median SVMs on {name}: {', '.join(listed)}."
         seconds = runs.pivot(index="seed", columns="method", values="seconds")
         ratios = {rival: gmean(seconds["MLMKLSA"] / seconds[rival]) for rival in PER_CLASS}
@@ -127,7 +122,7 @@ ratio = Mean(says, measure, "{weights} {rival}", "{weights} {method}", ratio=Tru
     weights={"moved": "the weights returned (SA averages)", "swing": "the weights in use"},
 )
 def mlmkl_4(results):
-    corrected = results.table("mlmkl-fig-2").query("method == 'MLMKLSA'")
+    corrected = where(results.table("mlmkl-fig-2"), method="MLMKLSA")
     swing = corrected.groupby(["name", "seed"])["swing"].sum().groupby("name").mean()
     listed = ", ".join(f"{way:.2g} ({name})" for name, way in swing.items())
     yield f"Total variation of the weights in use by SA corrected: {listed}."
@@ -181,8 +176,9 @@ def mlmkl_8(results):
     table = results.table("mlmkl-tab-1.runs")
     yield ends_of_printed(table)
     for rival in ("GMKL", "VSKL"):
-        for name, like in by_set(table, f"like {rival}"):
-            yield f"Rank correlation of SA corrected with {rival} on {name}: {like['MLMKLSA'].mean():.2f}."
+        like = where(table, method="MLMKLSA").groupby("name", sort=False)[f"like {rival}"].mean()
+        for name, mean in like.items():
+            yield f"Rank correlation of SA corrected with {rival} on {name}: {mean:.2f}."
 
 
 def at_the_end(table, column):

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import gmean
 
 from companion.protocol import where
-from companion.run.claims import Bound, Each, Given, Mean, Verdict, claim
+from companion.run.claims import Bound, Each, Mean, claim
 
 #: Data -> the figure that has its learning curves. Each is a part; of HTAD and IDOL2 the one that was there.
 CURVES = {
@@ -38,15 +38,11 @@ def curves_of(results):
     return {name: figure for name, figure in CURVES.items() if name != absent}
 
 
-def _data(name):
-    """Which data a part is on, by the name of a data set in a figure of several."""
-    figures = {**CURVES, "categories": "thesis-fig-3.4-categories"}
-    return {"data_from": figures[name]} if name in figures else {"data_from": "thesis-fig-3.2", "of": name}
-
-
 def _by_data(table):
-    places = pd.DataFrame({name: {"of": ""} | _data(name) for name in table["data"].unique()}).T
-    return table.join(places, on="data")
+    """With where the data of each set is from, in a figure of several."""
+    figures = {**CURVES, "categories": "thesis-fig-3.4-categories"}
+    of = table["data"].where(~table["data"].isin(figures), "")
+    return table.assign(data_from=table["data"].map(figures).fillna("thesis-fig-3.2"), of=of)
 
 
 def _tables(results, figures, file="{}"):
@@ -115,7 +111,7 @@ claim(
 def omcl_4(results):
     beside = []
     parts = []
-    for name, table in results.table("thesis-fig-3.2").groupby("data", sort=False):
+    for name, table in _by_data(results.table("thesis-fig-3.2")).groupby("data", sort=False):
         support = at_end(table, "support")
         online = at_end(table, "online_error")["OMCL-PERC"].mean()
         pair = support["OMCL-BM"], support["OMCL-PERC"]
@@ -125,12 +121,12 @@ def omcl_4(results):
             continue
         says = f"{name}, where OMCL-PERC errs on {online:.1%} while it learns"
         close = {"ratio": True, "at_least": 0.8, "at_most": 1.2}
-        parts.append(Mean(says, "support of OMCL-BM over OMCL-PERC's", *pair, **close, **_data(name)))
+        close |= {column: table[column].iloc[0] for column in ("data_from", "of")}
+        parts.append(Mean(says, "support of OMCL-BM over OMCL-PERC's", *pair, **close))
     text = " ".join(["Close: within a fifth.", *(f"Not judged: {more}" for more in beside)])
     if not parts:
         text = f"Nowhere does OMCL-PERC err on less than {LOW:.0%} while it learns. {text}"
-        none = Verdict("omcl-4", "not testable here", text=text, p=1.0, **results.about("thesis-fig-3.2"))
-        return [Given("", verdict=none)]
+        return [results.given("not testable here", text)]
     return [*parts, text]
 
 

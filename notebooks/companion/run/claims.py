@@ -29,7 +29,6 @@ Holm's correction over all parts; a mixed one has the larger of the two probabil
 what original and simulated data say stands beside it.
 """
 
-import ast
 import fnmatch
 import importlib
 import inspect
@@ -417,13 +416,13 @@ def _judge_mean(part, values, verdict):
         raise ValueError("give at_least, at_most, or both")
     first, sign = limits[0]
     # a claim that one is better, by what counts: the threshold where it is not 0
-    differences = part.baseline is not None and not part.ratio
-    better = differences and len(limits) == 1 and sign * first >= 0.0
+    compared = part.baseline is not None and not part.ratio
+    better = compared and len(limits) == 1 and sign * first >= 0.0
     relevant = part.relevant
     if relevant is None:
-        relevant = RELEVANT if better and first == 0.0 else 0.0
+        relevant = RELEVANT * (better and first == 0.0)
     low, high = mean.interval
-    ends = _ends(limits, mean, relevant, better)
+    ends = pd.DataFrame([_end(mean, *limit, relevant, better) for limit in limits])
     crossed = ends[~ends["within"] & ~ends["outside"]]
     text = ""
     if better and low == high == 0.0:
@@ -437,8 +436,8 @@ def _judge_mean(part, values, verdict):
     elif len(crossed):
         state, p = "undecided", min(ends["p_within"].max(), ends["p_outside"].min())
         more = crossed["needed"].iloc[0] - mean.n
-        needed = f"about {max(more, 2.0):.0f} more" if more < 10_000 else "more than 10,000"
-        needed = of_units(needed, verdict.unit)
+        many = f"about {max(more, 2.0):.0f} more" if more < 10_000 else "more than 10,000"
+        needed = of_units(many, verdict.unit)
         bound = crossed["bound"].iloc[0] + 0.0
         text = f"The interval contains {bound:.4g}; {needed} would decide."
         if better and bound and low * high > 0.0:
@@ -454,10 +453,9 @@ class _Interval:
     """A mean with Student's interval; of logarithms, if it is to be a geometric one."""
 
     def __init__(self, values, geometric):
-        self.forward = math.log if geometric else float
+        self.forward, back = (math.log, math.exp) if geometric else (float, float)
         self.n = values.size
         self.mean = float(values.mean())
-        back = math.exp if geometric else float
         self.number = back(self.mean)
         if self.n > 1:
             self.error = float(values.std(ddof=1) / math.sqrt(self.n))
@@ -476,22 +474,24 @@ class _Interval:
         return self.n * (reach * self.error / distance) ** 2 if distance else math.inf
 
 
-def _ends(limits, mean, relevant, better):
-    """Of each end of the claimed range whether the interval is within, or outside: also what passes the end
-    by less than what is relevant; or smaller: beyond no difference, and not beyond what counts."""
-    ends = []
-    for bound, sign in limits:
-        low, high = sorted(sign * end for end in mean.interval)
-        far = bound + sign * relevant
-        none = 0.0 if better else bound
-        within, outside = low >= sign * bound, high <= sign * far
-        smaller = none != far and low >= sign * none and outside
-        p = mean.beyond(bound, sign), mean.beyond(far, -sign), mean.beyond(none, sign)
-        ends.append((bound, far, within, outside, smaller, *p))
-    columns = ["bound", "far", "within", "outside", "smaller", "p_within", "p_outside", "p_smaller"]
-    ends = pd.DataFrame(ends, columns=columns)
-    units = ends[["bound", "far"]].map(mean.units_that_decide)
-    return ends.assign(needed=units.min(axis=1))
+def _end(mean, bound, sign, relevant, better):
+    """Of an end of the claimed range whether the interval is within, or outside: also what passes the end by
+    less than what is relevant; or smaller: beyond no difference, and not beyond what counts."""
+    low, high = sorted(sign * end for end in mean.interval)
+    far = bound + sign * relevant
+    none = 0.0 if better else bound
+    outside = high <= sign * far
+    return {
+        "bound": bound,
+        "far": far,
+        "within": low >= sign * bound,
+        "outside": outside,
+        "smaller": none != far and low >= sign * none and outside,
+        "p_within": mean.beyond(bound, sign),
+        "p_outside": mean.beyond(far, -sign),
+        "p_smaller": mean.beyond(none, sign),
+        "needed": min(mean.units_that_decide(bound), mean.units_that_decide(far)),
+    }
 
 
 # --- all parts ----------------------------------------------------------------------------------------------
@@ -579,7 +579,7 @@ def _details(part):
 
 
 class _Judged(NamedTuple):
-    """What judges a claim: `Each`, texts, and functions of the `Results` that yield parts and texts."""
+    """What judges a claim, see `claim`."""
 
     items: list
     figure: str
@@ -590,11 +590,10 @@ _JUDGES = {}
 
 
 def claim(name, figure="", /, *items, **rows):
-    """How a claim is judged: by parts whose fields name columns (of an `Each`, with the options `rows`), by
-    texts on all of them, and by the function that this decorates.
+    """How a claim is judged: by parts, whose fields name columns (of `Each`, with the options `rows`), by
+    texts, and by the function that this decorates: of the `Results` it yields further parts and texts.
 
-    The function is called with the `Results`, and yields further parts, with numbers, and texts. `figure` is
-    that of the parts which name none. A claim whose only part says nothing is that part.
+    `figure` is that of the parts which name none. A claim whose only part says nothing is that part.
 
     Examples
     --------
@@ -621,29 +620,28 @@ def claim(name, figure="", /, *items, **rows):
 class Each:
     """Parts declared once for many rows: for each group of rows of a table, and for each choice of names.
 
-    In texts of a part {column} is the value in the first of its rows. Fields that are no texts name a column,
-    or compute one as ``DataFrame.eval`` does. Where rows have columns `figure`, `of` and `data_from`, these
-    are the part's.
+    In texts {column} is the value in the first row. Other fields name a column, or compute one as
+    ``DataFrame.eval`` does. Where rows have columns `figure`, `of`, `data_from`, these are the part's.
 
     Parameters
     ----------
     *parts : Part or Each
-        What is judged; an `Each` inside has the rows, and the columns of methods, of this one.
+        What is judged; an `Each` inside has the rows of this one, and its `wide`.
     table : str or function
-        Name of a table, or a function of the `Results`; by default the figure's table.
+        Name of a table, or a function of the `Results`; by default that of the figure.
     by : str or list of str
         Columns that make the groups, in order of appearance.
     where : str
         Which rows of a group count, as in ``DataFrame.query``; {names} are filled in.
-    wide, index : str or list of str
-        Columns to compare between methods, each of which gets one by its name ("seconds OM2" where there are
-        several), in a row for each `index` ("seed"). `across` has the names ("method"). `aggregate` says what
-        several rows of a method at one index become ("mean").
     lost : str
-        Pairs without a value or a baseline are left out, and counted in the text as being this.
+        What pairs without a value or a baseline are called in the text, which counts them.
+    wide, index : str or list of str
+        Columns that are compared between methods: each method gets its own, by its name (of several "seconds
+        OM2"), in a row for each `index` ("seed"). `across` has the names ("method"); `aggregate` ("mean")
+        makes one of several rows of a method.
     **choices : list or dict
-        Names of which every combination is judged, as {name}; {name_title} is the value of a dict. A pattern
-        such as "cue: *" is all methods that match it.
+        Names of which every combination is judged, as {name}, of a dict also {name_title}; a pattern such as
+        ``cue: *`` is all methods that match it.
 
     Examples
     --------
@@ -810,6 +808,11 @@ class Results:
         about["unit"] = part.unit or about["unit"]
         return judge_part(part, self.claim, **about)
 
+    def given(self, verdict, text, figure=""):
+        """A part whose verdict no number decides."""
+        about = self.about(figure or self.figure)
+        return Given("", verdict=Verdict(self.claim, verdict, text=text, p=1.0, **about))
+
     def declared(self, item):
         """The parts and texts of an `Each`, a text, or a function."""
         if isinstance(item, str):
@@ -831,12 +834,15 @@ class Results:
         text = _joined(*(item for item in declared if isinstance(item, str)))
         parts = [item for item in declared if isinstance(item, Part)]
         judged = {part.says: self.judge(part) for part in parts if not isinstance(part, Open)}
+        open_parts = [part.says for part in parts if isinstance(part, Open)]
+        if len(judged) + len(open_parts) < len(parts):
+            raise ValueError(f"two parts of the claim {self.claim} say the same")
         if list(judged) == [""]:
             verdict = judged[""]
             alone = (("", verdict),) if verdict.clock else ()
             text = _joined(verdict.text, text)
             return verdict._replace(text=text, parts=alone, **{verdict.tier: verdict.verdict})
-        return combine(self.claim, judged, [part.says for part in parts if isinstance(part, Open)], text)
+        return combine(self.claim, judged, open_parts, text)
 
 
 def judge(claim, directory=REFERENCE):
@@ -858,19 +864,6 @@ def judge_of(claim):
     for chapter in claims().query("id == @claim")["chapter"]:
         importlib.import_module(f"companion.{chapter}.claims")
     return _JUDGES.get(claim)
-
-
-def code_of(claim):
-    """The file that judges a claim, and the lines in it; None if none does yet."""
-    judged_by = judge_of(claim)
-    if judged_by is None:
-        return None
-    text = Path(judged_by.file).read_text(encoding="utf-8")
-    for statement in ast.parse(text).body:
-        if any(getattr(node, "value", None) == claim for node in ast.walk(statement)):
-            first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
-            return judged_by.file, "\n".join(text.splitlines()[first - 1 : statement.end_lineno])
-    return judged_by.file, ""
 
 
 def files_of(claim, directory):

@@ -4,6 +4,7 @@ What is written by hand stands in ``notebooks/book/`` (``conf.py``, the pages, `
 executed notebooks and what follows from the tables (verdicts, public names) are put together.
 """
 
+import ast
 import io
 import os
 import re
@@ -21,8 +22,8 @@ from companion.run.claims import (
     TIERS,
     VERDICTS,
     claims,
-    code_of,
     in_lines,
+    judge_of,
     number_text,
     of_units,
     with_labels,
@@ -298,7 +299,7 @@ def map_page(verdicts, named):
     def links(row):
         if row.figure:
             yield f"[{row.figure}](#fig-{row.figure})" if row.figure in named else row.figure
-        if code_of(row.id):
+        if judge_of(row.id):
             yield f"[how it is judged](#judge-{row.id})"
 
     claim = "[{0.id}](#{0.id}) {0.claim} *({0.source})*".format
@@ -347,13 +348,35 @@ def _verdict(row):
     if tiers:
         lines += [f"**By data, clock and count:** {'; '.join(tiers)}.", ""]
     lines += [":::{dropdown} Part by part", with_labels(in_lines(row.text or "One part.")), ":::"]
-    judged_by = code_of(row.id)
+    judged_by = judge_of(row.id)
     if judged_by is not None:
-        place = Path(judged_by[0]).relative_to(FOLDER.parent).as_posix()
-        code = ["```python", judged_by[1], "```"]
+        place = Path(judged_by.file).relative_to(FOLDER.parent).as_posix()
+        code = ["```python", code_of(row.id, judged_by.file), "```"]
         lines += ["", f"(judge-{row.id})=", f':::{{dropdown}} How it is judged: `judge("{row.id}")`, {place}']
         lines += [*code, ":::"]
     return lines
+
+
+def code_of(claim, file):
+    """The code that judges a claim, after what is assigned for it."""
+    text = Path(file).read_text(encoding="utf-8")
+    assigned = {}
+    for statement in ast.parse(text).body:
+        nodes = list(ast.walk(statement))
+        first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
+        lines = "\n".join(text.splitlines()[first - 1 : statement.end_lineno])
+        used = [code for node in nodes for code in assigned.get(getattr(node, "id", ""), ())]
+        if any(getattr(node, "value", "") == claim for node in nodes):
+            return "\n".join(dict.fromkeys([*used, lines]))
+        if isinstance(statement, ast.Assign):
+            names = [
+                node.id
+                for target in statement.targets
+                for node in ast.walk(target)
+                if isinstance(node, ast.Name)
+            ]
+            assigned |= dict.fromkeys(names, [*used, lines])
+    return ""
 
 
 def reference_pages():

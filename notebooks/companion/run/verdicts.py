@@ -15,9 +15,9 @@ from companion.run.claims import (
     VERDICTS,
     Verdict,
     claims,
-    code_of,
     in_lines,
     judge,
+    judge_of,
     number_text,
     of_units,
     with_labels,
@@ -165,9 +165,9 @@ def verdict_table(table, directory, home):
         for file in (f"{row.figure}.png", f"{row.figure}.md"):
             if (directory / file).is_file():
                 yield f"[{row.figure}]({_link(directory / file, home)})"
-        code = code_of(row.id)
-        if code:
-            yield f"[{row.id.replace('-', '_')}]({_link(code[0], home)})"
+        judged_by = judge_of(row.id)
+        if judged_by:
+            yield f"[{row.id.replace('-', '_')}]({_link(judged_by.file, home)})"
 
     decided = table["original"] if directory.name == "original" else table["verdict"]
     return f"{count_of(decided)}\n\n" + verdict_map(table, links)
