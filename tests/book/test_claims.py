@@ -415,6 +415,10 @@ def test_rows_are_parts_of_every_group_and_choice(runs):
     assert (parts[3].at_most, parts[3].units) == (0.0, None)
     with pytest.raises(ValueError, match="duplicate"):  # both looks
         Each(part, wide="error", a=["cue: a"], b={"OM2": ""}, where="name == 'yeast'").declared(results)
+    with pytest.raises(ValueError, match="no rows are left where method == 'SILP'"):
+        Each(Mean("", "", "error"), where="method == '{a}'", a=["OM2", "SILP"]).declared(results)
+    with pytest.raises(ValueError, match="has the rows of that one"):
+        Each(Each(part, table="thesis-fig-4.2"), by="name")
     with pytest.raises(ValueError, match="no rows are left to judge om2-1 by"):
         Each(part, where="n_seen > 20").declared(results)
 
@@ -474,10 +478,10 @@ def test_a_claim_has_rows_texts_and_a_function(runs, monkeypatch):
 
     found = judge("om2-1", results.directory)
     assert found.verdict == "undecided" and [says for says, _ in found.parts] == ["yeast", "emoji"]
-    assert (
-        found.text.endswith("Open: later. A text. Another.")
-        and found.unit == "draw of the three-class problem"
-    )
+    assert found.text.endswith("Open: later. A text. Another.")
+    with pytest.raises(ValueError, match="two parts of the claim om2-1 say the same"):
+        claim("om2-1", "thesis-fig-4.1", Mean("of {method}", "", "error", at_most=1.0), by="name")
+        judge("om2-1", results.directory)
 
 
 def test_before_and_after(tmp_path):

@@ -18,6 +18,12 @@ RIVALS = (*SUMS, *PER_CLASS, "AverageKernelSVM")
 ESTIMATES = {"MLMKLSA": "SA", "MLMKLSA printed": "SA with the paper's estimates"}
 
 
+def by_set(table, column):
+    """Pairs of a set's name and its values of `column`: a row for each draw, a column for each method."""
+    for name, runs in table.groupby("name", sort=False):
+        yield name, runs.groupby(["seed", "method"])[column].sum().unstack()
+
+
 def ends_of_printed(table):
     """A text on the number of iterations, which is not the paper's: in the first the mean weights stay."""
     n_iter = table[table["method"].isin(AS_PRINTED)]["n_combined"] - 1
@@ -54,8 +60,7 @@ auc = ("{name}: {method} has a better mean AUC than {rival}", "AUC of {method} m
 def mlmkl_1(results):
     corrected = []
     table = results.table("mlmkl-tab-1.runs")
-    for name, runs in table.groupby("name", sort=False):
-        auc = runs.pivot(index="seed", columns="method", values="auc")
+    for name, auc in by_set(table, "auc"):
         gain = auc[list(RIVALS)].rsub(auc["MLMKLSA"], axis=0).mean()
         ends = (f"{gain[rival]:+.4f} ({rival})" for rival in (gain.idxmin(), gain.idxmax()))
         longer = [auc[long] - auc[short] for long, short in zip(LONG, AS_PRINTED, strict=True)]

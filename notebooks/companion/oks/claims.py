@@ -106,14 +106,10 @@ def oks_2(results):
 def _streams(results):
     """The table of the figure, with what is known of the data of each stream."""
     table = results.table(results.figure)
-    of = {}
-    data = {}
-    for kind in table["kind"].unique():
-        of[kind] = "pendigits" if kind == "pendigits" else "random streams"
-        data[kind] = results.about(results.figure, of[kind])["data"]
-        if kind != "pendigits":
-            data[kind] += f": {kind}"
-    return table.assign(of=table["kind"].map(of), of_data=table["kind"].map(data))
+    drawn = table["kind"] != "pendigits"
+    of = table["kind"].mask(drawn, "random streams")
+    data = of.map({name: results.about(results.figure, name)["data"] for name in of.unique()})
+    return table.assign(of=of, of_data=data + (": " + table["kind"]).where(drawn, ""))
 
 
 STREAM = {"data": "{of_data}", "n": "seed.nunique()"}

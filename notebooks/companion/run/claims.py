@@ -184,11 +184,11 @@ class Part:
     The first four hold if the whole 95% interval lies from `at_least` to `at_most`, fail if all of it lies
     outside, else they are undecided. `units` names the unit of each value, where a unit has several.
 
-    Where two methods are equal, no number of runs tells their difference from zero: a claim that one is
-    better fails, too, if the interval lies below the smallest difference that counts, and only "holds,
-    smaller" if all of it lies between that and zero. What counts is the threshold of a difference, where it
-    is not 0; else `relevant`, by default `RELEVANT` for differences against 0, and none for others. Bounds of
-    a `Time` are taken up to `EQUAL_TIME`.
+    No number of runs tells the difference of two equal methods from zero: a claim that one is better fails,
+    too, if the interval lies below the smallest difference that counts, and only "holds, smaller" if all of
+    it lies between that and zero. What counts is the threshold of a difference, where it is not 0; else
+    `relevant`, by default `RELEVANT` for differences against 0, and none for others. Bounds of a `Time` are
+    taken up to `EQUAL_TIME`.
 
     `figure` has the data (those whose names begin with `of`; those of the figure `data_from`, if it is
     another); `data` and `unit` replace what its record and ``claims.csv`` say.
@@ -219,7 +219,6 @@ class Part:
 class Mean(Part):
     values: Any = None
     baseline: Any = None
-    _: KW_ONLY
     at_least: float | None = None
     at_most: float | None = None
     ratio: bool = False
@@ -244,7 +243,6 @@ class Mean(Part):
 class Slope(Part):
     values: Any = None
     x: Any = None
-    _: KW_ONLY
     units: Any = None
     at_least: float | None = None
     at_most: float | None = None
@@ -264,7 +262,6 @@ class Slope(Part):
 
 @dataclass
 class Time(Mean):
-    _: KW_ONLY
     ratio: bool = True
     relevant: float = 0.0
     counts: Any = None
@@ -292,7 +289,6 @@ class Time(Mean):
 
 @dataclass
 class Growth(Slope):
-    _: KW_ONLY
     counts: Any = None
     counted: str = ""
 
@@ -308,7 +304,6 @@ class Growth(Slope):
 class Bound(Part):
     values: Any = None
     bound: Any = None
-    _: KW_ONLY
     slack: float = 1e-9
 
     def judge(self, verdict):
@@ -618,7 +613,7 @@ def claim(name, figure="", /, *items, **rows):
 
 
 class Each:
-    """Parts declared once for many rows: for each group of rows of a table, and for each choice of names.
+    """Parts declared once for each group of rows of a table, and for each choice of names.
 
     In texts {column} is the value in the first row. Other fields name a column, or compute one as
     ``DataFrame.eval`` does. Where rows have columns `figure`, `of`, `data_from`, these are the part's.
@@ -652,6 +647,8 @@ class Each:
     """
 
     def __init__(self, *parts, table=None, by=(), where="", lost=None, wide=(), **options):
+        if any(isinstance(part, Each) and part.table for part in parts):
+            raise ValueError("an Each inside another has the rows of that one, and no table")
         self.parts = parts
         self.table, self.by, self.where, self.lost = table, by, where, lost
         self.wide = {"values": wide, "index": options.pop("index", "seed")}
@@ -677,11 +674,12 @@ class Each:
         for group in groups:
             for choice in self._combinations(group):
                 names = chosen | choice
-                selected = group
-                if self.where:
-                    selected = group.query(self.where.format_map(_first(group) | names))
+                where = self.where.format_map(_first(group) | names)
+                selected = group.query(where) if where else group
                 if len(selected):
                     yield from self._of_selected(selected, names, wide)
+                elif where != self.where:  # of a name that was chosen
+                    raise ValueError(f"no rows are left where {where}")
 
     def _combinations(self, group):
         """Every combination of the choices: names with their values and titles."""
