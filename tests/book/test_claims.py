@@ -1,6 +1,7 @@
 """Verdicts follow mechanically from measurements, and no claim is ever lost from the book."""
 
 import importlib
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -13,15 +14,22 @@ from companion.run import claims as book_claims
 from companion.run.claims import (
     RELEVANT,
     VERDICTS,
-    Part,
+    Bound,
+    Each,
+    Finding,
+    Growth,
+    Mean,
+    Open,
     Results,
+    Slope,
+    Time,
     Verdict,
+    claim,
     claims,
     combine,
     holm,
     judge,
     judge_part,
-    judges,
 )
 from companion.run.figures import FigureStore, interval
 from companion.run.records import read_parts, read_verdicts
@@ -33,11 +41,15 @@ EQUAL = np.full(8, 0.30)
 
 
 def part(values, baseline=None, about=(), **options):
-    return judge_part(Part("", "points", values, baseline, **options), "om2-4", **dict(about))
+    return judge_part(Mean("", "points", values, baseline, **options), "om2-4", **dict(about))
 
 
 def slope(x, y, runs, **options):
-    return part(y, x=x, units=runs, **options)
+    return judge_part(Slope("", "", y, x, units=runs, **options))
+
+
+def bounded(values, bound, **about):
+    return judge_part(Bound("", "", values, bound), **about)
 
 
 def test_a_difference_is_paired_and_has_students_interval():
@@ -115,11 +127,18 @@ def test_slopes_are_those_of_runs():
 
 
 def test_bound():
-    assert part([1, 2], bound=[1.5, 2]).verdict == "holds"
-    broken = part([1, 2], bound=[1.5, 1])
+    assert bounded([1, 2], [1.5, 2]).verdict == "holds"
+    broken = bounded([1, 2], [1.5, 1])
     assert broken.verdict == "fails" and broken.number == 2 and "1 of 2" in broken.text and broken.low is None
-    assert part([0, 1], bound=[0, 2]).number == 0.5
-    assert part([1], bound=[0]).verdict == "fails"
+    assert bounded([0, 1], [0, 2]).number == 0.5
+    assert bounded([1], [0]).verdict == "fails"
+    assert bounded([1, 2], 2).verdict == "holds"  # one bound for all
+
+
+def test_finding():
+    assert judge_part(Finding("", "", True, 3)).verdict == "holds"
+    found = judge_part(Finding("", "", np.bool_(False), n=4))
+    assert (found.verdict, found.number, found.n) == ("fails", None, 4)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +147,8 @@ def test_bound():
         ([0, 1], {"baseline": [1, 1], "ratio": True, "at_most": 1}, "positive"),
         ([1, 1], {"baseline": [1, 1], "ratio": True}, "give at_least"),
         (LOW, {"at_least": 0, "units": [0, 1]}, "does not match length"),
-        ([np.nan], {"bound": [1]}, "finite"),
+        ([np.nan], {"at_most": 1}, "finite"),
+        ([1, 2], {"baseline": [1, np.inf], "at_most": 1}, "finite"),
     ],
 )
 def test_wrong_measurements_are_refused(values, options, message):
@@ -180,8 +200,8 @@ def test_holm():
     assert holm([0.2]).tolist() == [False] and holm([0.0]).tolist() == [True]
 
 
-YES = part([1], bound=[2], about={"data": "a"})
-NO = part([3], bound=[2], about={"data": "b"})
+YES = bounded([1], [2], data="a")
+NO = bounded([3], [2], data="b")
 
 
 def test_combine():
@@ -206,8 +226,9 @@ def test_parts_that_hold_by_less_than_counts():
 
 
 def timed(seconds, rival, counts, **claimed):
-    claimed = {"ratio": True, "at_most": 1.0, **claimed}
-    return part(seconds, rival, counts=counts, counted="kernel rows", **claimed)
+    ours, theirs = counts
+    counts = {"counts": ours, "baseline_counts": theirs, "counted": "kernel rows"}
+    return judge_part(Time("", "", seconds, rival, **counts, **{"at_most": 1.0, **claimed}))
 
 
 TIMES = np.array([10.0, 11.0, 9.0, 10.5])
@@ -222,8 +243,8 @@ TIMES = np.array([10.0, 11.0, 9.0, 10.5])
         (0.115, {"at_most": 0.1}, "holds"),  # ten times as fast, up to the factor
         (0.15, {"at_most": 0.1}, "fails"),
         (9.0, {"at_least": 10.0, "at_most": None}, "holds"),
-        (1.1, {"at_most": 1.25, "relevant": 0}, "holds"),  # as fast as
-        (1.4, {"at_most": 1.25, "relevant": 0}, "fails"),
+        (1.1, {"at_most": 1.25}, "holds"),  # as fast as
+        (1.4, {"at_most": 1.25}, "fails"),
     ],
 )
 def test_less_than_a_factor_is_no_difference_of_times(factor, claimed, expected):
@@ -255,11 +276,19 @@ def test_clock_and_count_that_disagree_are_mixed():
     assert (slow.verdict, slow.count) == ("holds", "undecided")  # else the clock decides
 
 
+def test_where_a_method_counts_nothing_the_clock_decides():
+    found = timed(TIMES / 3, TIMES, (TIMES * np.nan, TIMES))
+    assert (found.verdict, found.clock, found.count) == ("holds", "holds", "")
+    with pytest.raises(ValueError, match="finite"):
+        timed(TIMES / 3, TIMES, (np.where(TIMES > 10, np.nan, TIMES), TIMES))
+
+
 def test_growth_in_time():
     n = np.tile([1.0, 2, 4], 3)
     bend = np.repeat([0.98, 1.0, 1.02], 3)
     runs = np.repeat([0, 1, 2], 3)
-    found = slope(n, n**bend, runs, at_most=1.25, counts=n ** (2 * bend), counted="rows")
+    counts = {"counts": n ** (2 * bend), "counted": "rows"}
+    found = judge_part(Growth("", "", n**bend, n, units=runs, at_most=1.25, **counts))
     assert found.verdict == "mixed" and found.text.startswith("An exponent of 1 by the clock, 2 by rows.")
 
 
@@ -299,9 +328,9 @@ def test_books_list_every_claim_of_a_chapter_and_share_the_files(tmp_path):
     ClaimBook(FigureStore("smoke", tmp_path))  # a new run starts open
     table = read_verdicts(tmp_path).set_index("id")
     assert table.loc["om2-4", "verdict"] == "open" and table.loc["oks-5", "verdict"] == "fails"
-    for claim, message in (("obs-99", "chapter mkl; did you mean obs-9"), ("oks-1", "not among the claims")):
+    for name, message in (("obs-99", "chapter mkl; did you mean obs-9"), ("oks-1", "not among the claims")):
         with pytest.raises(ValueError, match=message):
-            book.record(Verdict(claim, "holds", data="a"))
+            book.record(Verdict(name, "holds", data="a"))
 
 
 BUNDLED = {"name": "Pendigits", "tier": "bundled"}
@@ -314,11 +343,11 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     monkeypatch.setitem(book_claims._JUDGES, "om2-1", None)
     numbers = np.random.default_rng(0).normal(1.0, 0.1, 5)
 
-    @judges("om2-1", "thesis-fig-4.1")
+    @claim("om2-1", "thesis-fig-4.1")
     def om2_1(results):
         values = results.table("thesis-fig-4.1")["x"]
-        yield Part("a", "points", values, at_least=0.5, of="Pendigits", unit="row")
-        yield Part("b", "points", values, at_least=2.0)
+        yield Mean("a", "points", values, at_least=0.5, of="Pendigits", unit="row")
+        yield Mean("b", "points", values, at_least=2.0)
         yield "Of all parts."
 
     store = FigureStore("quick", tmp_path, chapter="mkl")
@@ -335,9 +364,9 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     assert float(parts["needed"][0]) == pytest.approx(verdict.needed) and 0 < verdict.needed < 5
     ClaimBook(FigureStore("quick", tmp_path, chapter="oks"))
     assert len(read_parts(tmp_path)) == 2  # of another chapter's book they stay
-    time = {"values": TIMES / 3, "baseline": TIMES, "counts": (15 * TIMES + numbers[:4], TIMES)}
-    timed = Part("", "CPU seconds", ratio=True, at_most=1.0, counted="rows", **time)
-    monkeypatch.setitem(book_claims._JUDGES, "om2-1", (lambda results: [timed], "thesis-fig-4.1"))
+    counts = {"counts": 15 * TIMES + numbers[:4], "baseline_counts": TIMES, "counted": "rows"}
+    timed = Time("", "CPU seconds", TIMES / 3, TIMES, at_most=1.0, **counts)
+    claim("om2-1", "thesis-fig-4.1")(lambda results: [timed])
     book.judge("om2-1")
     row = read_parts(tmp_path).iloc[0]
     assert (row["verdict"], row["clock"], row["count"]) == ("mixed", "holds", "fails")
@@ -352,6 +381,106 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     assert "**Holds** (om2-1)." in verdict._repr_markdown_()
     without = Verdict("om2-1", "not testable here", measure="points", data="none", text="No data.")
     assert without._repr_markdown_().endswith("(om2-1). Data: none. No data.")
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Results of one figure: errors of three methods on two data sets, in three draws, each of two looks."""
+    cells = itertools.product(("yeast", "emoji"), (0, 1, 2), (10, 20), ("OM2", "cue: a", "cue: b"))
+    table = pd.DataFrame(cells, columns=["name", "seed", "n_seen", "method"])
+    table["error"] = np.arange(len(table)) / 100
+    table["mistakes"] = 7 * table["seed"] + table["n_seen"]
+    store = FigureStore("quick", tmp_path, chapter="mkl")
+    store.save_table(table, "thesis-fig-4.1", provenance=[BUNDLED, MADE])
+    results = Results(tmp_path, "om2-1")
+    results.figure = "thesis-fig-4.1"
+    return results, table
+
+
+def last(table, name, method):
+    return table.query("name == @name and method == @method and n_seen == 20")["error"].tolist()
+
+
+def test_rows_are_parts_of_every_group_and_choice(runs):
+    results, table = runs
+    part = Mean("{name}: {a} below {b_title}", "of {a} minus {b}", "{a}", "{b}", at_most=0.0)
+    each = Each(part, by="name", where="n_seen == 20", wide="error", a="cue: *", b={"OM2": "OM-2"})
+    parts = each.declared(results)
+    assert [part.says for part in parts] == [
+        f"{name}: cue: {cue} below OM-2" for name in ("yeast", "emoji") for cue in "ab"
+    ]  # in order of appearance
+    assert parts[1].measure == "of cue: b minus OM2"
+    assert parts[3].values.tolist() == last(table, "emoji", "cue: b")
+    assert parts[3].baseline.tolist() == last(table, "emoji", "OM2")
+    assert (parts[3].at_most, parts[3].units) == (0.0, None)
+    with pytest.raises(ValueError, match="duplicate"):  # both looks
+        Each(part, wide="error", a=["cue: a"], b={"OM2": ""}, where="name == 'yeast'").declared(results)
+    with pytest.raises(ValueError, match="no rows are left where method == 'SILP'"):
+        Each(Mean("", "", "error"), where="method == '{a}'", a=["OM2", "SILP"]).declared(results)
+    with pytest.raises(ValueError, match="has the rows of that one"):
+        Each(Each(part, table="thesis-fig-4.2"), by="name")
+    assert Each(part, where="n_seen > 20").declared(results) == []
+
+
+def test_rows_of_several_columns_in_one(runs):
+    """Inside an `Each` another has its rows and its columns of methods."""
+    results, table = runs
+    both = Mean("{name}", "", "error OM2", "error cue: a", at_most=0.0, units="seed")
+    late = Each(Mean("late {name}", "", "mistakes {a}", at_most=0.0), where="n_seen == 20", a=["OM2"])
+    wide = {"wide": ["error", "mistakes"], "index": ["seed", "n_seen"]}
+    first, second, *_ = Each(both, late, by="name", **wide).declared(results)
+    assert (first.says, second.says) == ("yeast", "late yeast")
+    assert first.units.tolist() == [0, 0, 1, 1, 2, 2] and len(first.values) == 6
+    assert second.values.tolist() == [20, 27, 34]
+    (mean,) = Each(Mean("", "", "OM2"), wide="error", aggregate="mean", where="name == 'yeast'").declared(
+        results
+    )
+    assert mean.values.tolist() == pytest.approx([0.015, 0.075, 0.135])
+
+
+def test_rows_whose_columns_are_computed(runs):
+    results, table = runs
+    bound = Bound("{seed}", "", "mistakes + 1", "n_seen * {k}", n="seed.size")
+    (part,) = Each(bound, where="seed == 1", k=[2]).declared(results)
+    assert part.says == "1" and part.values.tolist() == [18, 18, 18, 28, 28, 28] * 2
+    assert part.bound.tolist() == [20, 20, 20, 40, 40, 40] * 2 and part.n == 12
+    (part,) = Each(
+        Mean("", "", "error"), table=lambda results: table.head(1).assign(of="a", figure="b")
+    ).declared(results)
+    assert (part.of, part.figure, part.data_from) == ("a", "b", "")
+
+
+def test_pairs_of_which_one_is_lost(runs):
+    results, table = runs
+    kept = table[(table["seed"] < 2) | (table["method"] != "OM2")].query("name == 'yeast' and n_seen == 10")
+    how = {"table": lambda results: kept, "wide": "error"}
+    pair = Mean("", "", "OM2", "cue: a", units="seed", text="More.", at_most=0.0)
+    (part,) = Each(pair, lost="draws without one", **how).declared(results)
+    assert part.text == "Left out (1): draws without one. More."
+    assert part.units.tolist() == [0, 1] and len(part.values) == len(part.baseline) == 2
+    (part,) = Each(pair, lost="", **how).declared(results)
+    assert part.text == "More."
+    (part,) = Each(pair, **how).declared(results)
+    with pytest.raises(ValueError, match="finite"):
+        judge_part(part)
+
+
+def test_a_claim_has_rows_texts_and_a_function(runs, monkeypatch):
+    results, table = runs
+    importlib.import_module("companion.mkl.claims")  # whose own stands aside for this test
+    monkeypatch.setitem(book_claims._JUDGES, "om2-1", None)
+
+    @claim("om2-1", "thesis-fig-4.1", Mean("{name}", "", "error", at_most=1.0), "A text.", by="name")
+    def _(results):
+        yield Open("later")
+        yield "Another."
+
+    found = judge("om2-1", results.directory)
+    assert found.verdict == "undecided" and [says for says, _ in found.parts] == ["yeast", "emoji"]
+    assert found.text.endswith("Open: later. A text. Another.")
+    with pytest.raises(ValueError, match="two parts of the claim om2-1 say the same"):
+        claim("om2-1", "thesis-fig-4.1", Mean("of {method}", "", "error", at_most=1.0), by="name")
+        judge("om2-1", results.directory)
 
 
 def test_before_and_after(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from companion.mkl.claims import clearest, weakest
-from companion.run.claims import Part, judge, judge_part
+from companion.run.claims import Mean, judge, judge_part
 
 
 def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
@@ -35,7 +35,7 @@ def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
 def test_some_of_several_counts_how_many_were_tried():
     noise = np.array([-1.0, 1.0, -1.0, 1.0, 0.5, -0.5])
     shifted = (noise + by for by in (-3.0, -1.1, 3.0, 0.0))
-    parts = (Part("", "", values, np.zeros(6), at_most=0.0) for values in shifted)
+    parts = (Mean("", "", values, np.zeros(6), at_most=0.0) for values in shifted)
     clear, close, worse, open_ = map(judge_part, parts)
     assert clearest([worse, clear, open_])._replace(p=0) == clear._replace(p=0)
     assert clearest([worse, clear])[-1] == clear[-1] and clearest([clear, worse]).p == 2 * clear.p

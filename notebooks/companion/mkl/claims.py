@@ -1,12 +1,29 @@
 """What the claims of the chapter are judged by: OM-2 and the bounds here, batch methods in `claims_batch`."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 from scipy.stats import gmean
 
 from companion.mkl import claims_losses  # noqa: F401  its claims register
-from companion.mkl.claims_batch import INFORM, beside, dropped, picked, smaller_C  # its claims register
+from companion.mkl.claims_batch import INFORM, beside, picked, smaller_C  # its claims register
 from companion.protocol import where as rows
-from companion.run.claims import HOLDING, LEVEL, Part, Verdict, judges
+from companion.run.claims import (
+    HOLDING,
+    LEVEL,
+    Bound,
+    Each,
+    Finding,
+    Given,
+    Growth,
+    Mean,
+    Open,
+    Slope,
+    Time,
+    claim,
+    dropped,
+)
 
 #: How much more error than at another p still counts as none.
 SAME_ERROR = 0.002
@@ -43,12 +60,17 @@ def clearest(verdicts):
     return first if first.verdict == "undecided" else verdicts[-1]
 
 
-@judges("om2-1", "thesis-fig-4.1")
+on_4 = Mean("{a} puts at least 95% on kernel 4", "weight of {a} on kernel 4", "weight", at_least=0.95)
+kernel_4 = "method == '{a}' and kernel == 4"
+
+
+@claim(
+    "om2-1",
+    "thesis-fig-4.1",
+    Each(on_4, where=kernel_4, a=["OM2"]),
+    Each(replace(on_4, figure="jmlr-fig-1"), table="jmlr-fig-1", where=kernel_4, a=["OBSCURE"]),
+)
 def om2_1(results):
-    for method, figure in (("OM2", "thesis-fig-4.1"), ("OBSCURE", "jmlr-fig-1")):
-        on_4 = rows(results.table(figure), method=method, kernel=4)["weight"]
-        says = f"{method} puts at least 95% on kernel 4"
-        yield Part(says, f"weight of {method} on kernel 4", on_4, at_least=0.95, figure=figure)
     silp = rows(results.table("thesis-fig-4.1"), method="SILPMKL")
     right = [
         set(weights.loc[weights["weight"] > 1e-3, "kernel"]) == SEPARATES[target]
@@ -56,17 +78,17 @@ def om2_1(results):
     ]
     says = "every binary SILP picks exactly the two kernels that separate its class"
     measure = "share of binary problems with exactly those two"
-    yield Part(says, measure, true=all(right), number=np.mean(right), n=silp["seed"].nunique())
+    yield Finding(says, measure, all(right), np.mean(right), n=silp["seed"].nunique())
 
 
-@judges("om2-2", "thesis-fig-4.2")
+@claim("om2-2", "thesis-fig-4.2")
 def om2_2(results):
     for task, part in results.table("thesis-fig-4.2").groupby("task", sort=False):
         at = part.pivot(index="seed", columns="p", values="test_error")
         least, most = at.columns.min(), at.columns.max()
         cues = task.split("-")[0]
         if cues == "pyramid":
-            yield Part("redundant cues: some p inside beats both ends", verdict=best_inside(results, at))
+            yield Given("redundant cues: some p inside beats both ends", verdict=best_inside(results, at))
         elif cues not in INFORM:
             error = at.mean()
             best = f"least error {error.min():.1%} at p = {error.idxmin():g}"
@@ -75,11 +97,11 @@ def om2_2(results):
             name = INFORM[cues]
             says = f"{name}: p = {most:g} has a lower error than p = {least:g}"
             measure = f"{name}: error at p = {most:g} minus at {least:g}"
-            yield Part(says, measure, at[most], at[least], at_most=0.0, of=cues)
+            yield Mean(says, measure, at[most], at[least], at_most=0.0, of=cues)
             for p in at.columns.drop(most):
                 says = f"{name}: p = {most:g} is at most {100 * SAME_ERROR:g} points worse than p = {p:g}"
                 measure = f"{name}: error at p = {most:g} minus at {p:g}, at most {SAME_ERROR:g}"
-                yield Part(says, measure, at[most], at[p], at_most=SAME_ERROR, of=cues)
+                yield Mean(says, measure, at[most], at[p], at_most=SAME_ERROR, of=cues)
 
 
 def best_inside(results, at):
@@ -88,12 +110,12 @@ def best_inside(results, at):
     inside = []
     for p in at.columns.drop(ends):
         measures = {end: f"redundant cues: error at p = {p:g} minus at {end:g}" for end in ends}
-        parts = [Part("", measures[end], at[p], at[end], at_most=0.0, of="emoji") for end in ends]
+        parts = [Mean("", measures[end], at[p], at[end], at_most=0.0, of="emoji") for end in ends]
         inside.append(weakest([results.judge(part) for part in parts]))
     return clearest(inside)
 
 
-@judges("om2-3", "thesis-fig-4.2")
+@claim("om2-3", "thesis-fig-4.2")
 def om2_3(results):
     table = results.table("thesis-fig-4.2")
     names = INFORM | {"pyramid": "redundant cues"}
@@ -106,33 +128,36 @@ def om2_3(results):
         done = done[done.groupby("seed")["p"].transform("size") >= 3]
         notes.append(f"{name}, {(~part['converged']).sum()} of {len(part)}")
         place = {"of": cues if cues in INFORM else "emoji"}
-        falling = {"x": done["p"] - 1, "units": done["seed"], "at_most": 0.0, **place}
-        visits = {"counts": done["visits"], "counted": "visits"}
-        for less, column, counts in (("fewer updates", "updates", {}), ("less time", "seconds", visits)):
-            says = f"{name}: {less} for larger p"
-            measure = f"{name}: exponent of {column.replace('seconds', 'CPU seconds')} in p - 1"
-            decides = done["seed"].nunique() > 1
-            parts.append(Part(says, measure, done[column], **falling, **counts) if decides else Part(says))
-    if all(part.is_open for part in parts):
+        falling = {"units": done["seed"], "at_most": 0.0, **place}
+        updates = f"{name}: fewer updates for larger p"
+        time = f"{name}: less time for larger p"
+        if done["seed"].nunique() < 2:
+            parts += [Open(updates), Open(time)]
+            continue
+        measure = f"{name}: exponent of updates in p - 1"
+        parts.append(Slope(updates, measure, done["updates"], done["p"] - 1, **falling))
+        measure = f"{name}: exponent of CPU seconds in p - 1"
+        falling |= {"counts": done["visits"], "counted": "visits"}
+        parts.append(Growth(time, measure, done["seconds"], done["p"] - 1, **falling))
+    if all(isinstance(part, Open) for part in parts):
         text = "no two splits have runs that converge at three values of p"
-        about = {"data": results.about("thesis-fig-4.2")["data"], "figure": "thesis-fig-4.2"}
-        return [Part("", verdict=Verdict("om2-3", "not testable here", text=text, p=1.0, **about))]
+        return [results.given("not testable here", text)]
     most = table["most_epochs"].max()
     return [*parts, f"Left out are the slowest runs, not converged after {most} epochs: {'; '.join(notes)}."]
 
 
-@judges("om2-4", "thesis-fig-4.3")
-def om2_4(results):
+def first_pass(results):
+    """Of each learner and split the error of the first pass."""
     online = rows(results.table("thesis-fig-4.3"), what="online").sort_values("at")
-    last = online.groupby(["method", "seed"])["error"].last().unstack("method")
-    names = {"OMCL-PERC": "OMCL", "KernelPA": "PA-I, average kernel", "KernelPA best": "PA-I, best kernel"}
-    for method, name in names.items():
-        both = last[["OM2", method]].dropna()
-        measure = f"online error of OM-2 minus {name}"
-        yield Part(f"lower online error than {name}", measure, both["OM2"], both[method], at_most=0.0)
+    return online.groupby(["method", "seed"], as_index=False)["error"].last()
 
 
-@judges("om2-5", "thesis-fig-4.3")
+lower = "lower online error than {b_title}", "online error of OM-2 minus {b_title}", "OM2", "{b}"
+names = {"OMCL-PERC": "OMCL", "KernelPA": "PA-I, average kernel", "KernelPA best": "PA-I, best kernel"}
+claim("om2-4", "thesis-fig-4.3", Mean(*lower, at_most=0.0), table=first_pass, wide="error", lost="", b=names)
+
+
+@claim("om2-5", "thesis-fig-4.3")
 def om2_5(results):
     tests = rows(results.table("thesis-fig-4.3"), method="OM2", what="test").sort_values("at")
     batch = results.table("thesis-fig-4.3.batch")
@@ -141,7 +166,7 @@ def om2_5(results):
     epochs = f"{om2['at'].max():g} epochs"
     says = f"after {epochs} its error is at most 0.5 points above 1-vs-All SILP's"
     measure = "test error of OM-2 minus 1-vs-All SILP"
-    yield Part(says, measure, om2["error"], silp["test_error"], at_most=MORE_ERROR)
+    yield Mean(says, measure, om2["error"], silp["test_error"], at_most=MORE_ERROR)
     # beside: per split the first look at which it is level, or the last of all
     near = tests[tests["error"] <= tests["seed"].map(silp["test_error"]) + MORE_ERROR]
     level = near.groupby("seed").first().reindex(silp.index).fillna(om2)
@@ -152,72 +177,80 @@ def om2_5(results):
     )
     says = f"these {epochs} take at most half the CPU seconds"
     measure = f"CPU seconds, OM-2 with {epochs} over 1-vs-All SILP"
-    counts = {"counts": (om2["rows"], silp["rows"]), "counted": "kernel rows"}
-    fraction = {"ratio": True, "at_most": FRACTION, "text": text}
-    yield Part(says, measure, om2["seconds"], silp["seconds"], **counts, **fraction)
+    counts = {"counts": om2["rows"], "baseline_counts": silp["rows"], "counted": "kernel rows"}
+    yield Time(says, measure, om2["seconds"], silp["seconds"], **counts, at_most=FRACTION, text=text)
     yield smaller_C(batch, "SILPMKL")
 
 
-def of_learners(results, cues):
-    """By split: errors of the first pass; test errors after as many epochs as every learner has, beside
-    SILP's. And the table of the methods of batch."""
+def of_learners(results):
+    """By cues and split: errors of the first pass; test errors after as many epochs as every learner has,
+    with SILP's."""
     table = results.table("thesis-fig-4.4")
-    table = table[table["task"].str.startswith(cues)]
-    first = rows(table, what="online").sort_values("at").groupby(["method", "seed"])["error"].last()
-    tests = rows(table, what="test")
-    equal = tests.groupby("method")["at"].max().min()
-    tests = rows(tests, at=equal).pivot(index="seed", columns="method", values="error")
     batch = results.table("thesis-fig-4.4.batch")
-    batch = batch[batch["task"].str.startswith(cues)]
-    silp = rows(batch, method="SILPMKL").set_index("seed")["test_error"].rename("SILPMKL")
-    return first.unstack("method"), tests.join(silp, how="inner"), batch
+    tables = []
+    for cues, name in {**INFORM, "different": "categories"}.items():
+        runs = table[table["task"].str.startswith(cues)]
+        online = rows(runs, what="online").sort_values("at").groupby(["method", "seed"])["error"].last()
+        tests = rows(runs, what="test")
+        equal = tests.groupby("method")["at"].max().min()
+        tests = rows(tests, at=equal).pivot(index="seed", columns="method", values="error")
+        silp = rows(batch[batch["task"].str.startswith(cues)], method="SILPMKL").set_index("seed")
+        tests = tests.join(silp["test_error"].rename("SILPMKL"), how="inner").add_prefix("test ")
+        of = cues if cues in INFORM else "emoji"
+        tables.append(
+            online.unstack("method").add_prefix("online ").join(tests).assign(cues=cues, name=name, of=of)
+        )
+    return pd.concat(tables)
 
 
-def better_than_silp(errors, name, of):
-    """Parts on the online combinations against 1-vs-All SILP."""
-    for method in list(LEARNERS)[:-1]:
-        says = f"{name}: {LEARNERS[method]} has a lower test error than 1-vs-All SILP"
-        measure = f"{name}: error of {LEARNERS[method]} minus 1-vs-All SILP"
-        yield Part(says, measure, errors[method], errors["SILPMKL"], at_most=0.0, of=of)
+says = "{name}: {a_title} has a lower test error than 1-vs-All SILP"
+measure = "{name}: error of {a_title} minus 1-vs-All SILP"
+combine = dict(list(LEARNERS.items())[:-1])
+better = Mean(says, measure, "test {a}", "test SILPMKL", at_most=0.0)
+LEARNT = {"table": of_learners, "by": "cues", "lost": ""}
+informs = "cues != 'different'"
 
 
-@judges("om2-6", "thesis-fig-4.4")
+@claim("om2-6", "thesis-fig-4.4", better, where=informs, a=combine, **LEARNT)
 def om2_6(results):
+    batch = results.table("thesis-fig-4.4.batch")
     for cues, name in INFORM.items():
-        _, errors, batch = of_learners(results, cues)
-        yield from better_than_silp(errors, name, cues)
-        yield f"On {name} {picked(batch, 'SILPMKL')} {smaller_C(batch, 'SILPMKL')}".strip()
-    _, errors, _ = of_learners(results, "different")
-    yield beside(results, better_than_silp(errors, "categories", "emoji"))
+        runs = batch[batch["task"].str.startswith(cues)]
+        yield f"On {name} {picked(runs, 'SILPMKL')} {smaller_C(runs, 'SILPMKL')}".strip()
+    yield beside(results, Each(better, where="cues == 'different'", a=combine, **LEARNT).declared(results))
 
 
-@judges("om2-9", "thesis-fig-4.4")
-def om2_9(results):
-    for cues, name in INFORM.items():
-        first, errors, _ = of_learners(results, cues)
-        for method in ("OM2", "KernelPA"):
-            for rival in ("OMCL-PERC", "KernelPA best"):
-                ours, other = LEARNERS[method], LEARNERS[rival]
-                for what, table in (("online error", first), ("test error", errors)):
-                    both = table[[method, rival]].dropna()
-                    says = f"{name}: {ours} has a lower {what} than {other}"
-                    measure = f"{name}: {what}, {ours} minus {other}"
-                    yield Part(says, measure, both[method], both[rival], at_most=0.0, of=cues)
-        says = f"{name}: 1-vs-All SILP has a higher test error than PA-I on the best cue"
-        measure = f"{name}: test error, 1-vs-All SILP minus PA-I on the best cue"
-        yield Part(says, measure, errors["SILPMKL"], errors["KernelPA best"], at_least=0.0, of=cues)
+says = "{name}: {a_title} has a lower {column} error than {b_title}"
+lower = Mean(
+    says, "{name}: {column} error, {a_title} minus {b_title}", "{column} {a}", "{column} {b}", at_most=0.0
+)
+says = "{name}: 1-vs-All SILP has a higher test error than PA-I on the best cue"
+measure = "{name}: test error, 1-vs-All SILP minus PA-I on the best cue"
+claim(
+    "om2-9",
+    "thesis-fig-4.4",
+    Each(
+        lower,
+        a={name: LEARNERS[name] for name in ("OM2", "KernelPA")},
+        b={name: LEARNERS[name] for name in ("OMCL-PERC", "KernelPA best")},
+        column=["online", "test"],
+        lost="",
+    ),
+    Mean(says, measure, "test SILPMKL", "test KernelPA best", at_least=0.0),
+    where=informs,
+    **LEARNT,
+)
+
+under = Bound("{a_title}", "", "mistakes", "bound", n="seed.size")
+claim(
+    "om2-7",
+    "thesis-thm-4.1",
+    Each(replace(under, of="mfeat"), where="kind == '{a}'", a={"mfeat-6": "real digits"}),
+    Each(replace(under, of="random streams"), where="kind == '{a}'", a={"random": "random labels"}),
+)
 
 
-@judges("om2-7", "thesis-thm-4.1")
-def om2_7(results):
-    table = results.table("thesis-thm-4.1")
-    kinds = {"mfeat-6": ("real digits", "mfeat"), "random": ("random labels", "random streams")}
-    for kind, (name, data) in kinds.items():
-        part = rows(table, kind=kind)
-        yield Part(name, values=part["mistakes"], bound=part["bound"], n=len(part), of=data)
-
-
-@judges("om2-8", "thesis-thm-4.1")
+@claim("om2-8", "thesis-thm-4.1")
 def om2_8(results):
     table = results.table("thesis-thm-4.1.useless")
     exponent = {}
@@ -227,47 +260,43 @@ def om2_8(results):
         exponent[p] = np.array(fits)
     own = rows(table, p="auto")
     streams = {"of": "random streams"}
-    curves = {"x": own["n_kernels"], "units": own["seed"], **streams}
+    curves = {"units": own["seed"], **streams}
     measure = "exponent of mistakes in F"
     says = f"mistakes grow at most like F^{LOGARITHM:g} over these F, less than ln F does"
-    yield Part(says, measure, own["mistakes"], at_most=LOGARITHM, **curves)
+    yield Slope(says, measure, own["mistakes"], own["n_kernels"], at_most=LOGARITHM, **curves)
     says = "control: on the same streams they grow faster at p = 2"
     measure += ": at p = 2 minus at p of the corollary"
-    yield Part(says, measure, exponent["2.0"], exponent["auto"], at_least=0.0, relevant=0.0, **streams)
-    per_log = results.judge(Part("", "", own["mistakes"], at_least=0.0, log_y=False, **curves))
+    yield Mean(says, measure, exponent["2.0"], exponent["auto"], at_least=0.0, relevant=0.0, **streams)
+    slope = Slope("", "", own["mistakes"], own["n_kernels"], at_least=0.0, log_y=False, **curves)
+    per_log = results.judge(slope)
     text = f"Mistakes per unit of ln F: {per_log.number:.2f} ({per_log.low:.2f} to {per_log.high:.2f})"
-    text += (
-        ": only the upper bound is tested, and useless kernels cost nothing here."
-        if per_log.high < 0.0
-        else "."
-    )
-    yield f"{text} At p = 2 the exponent is {exponent['2.0'].mean():.2f}."
+    if per_log.high < 0.0:
+        text += ": only the upper bound is tested, and useless kernels cost nothing here"
+    yield f"{text}. At p = 2 the exponent is {exponent['2.0'].mean():.2f}."
 
 
-def expected_bound(results):
+def expected(results):
     """A bound on an expectation: means over independent streams."""
     table = results.table(results.figure)
     mean = table.groupby(["p", "C", "step"], as_index=False)[["suboptimality", "bound"]].mean()
-    yield Part("", values=mean["suboptimality"], bound=mean["bound"], n=table["stream"].nunique())
+    return mean.assign(streams=table["stream"].nunique())
 
 
-judges("obs-9", "thesis-thm-4.2")(expected_bound)
-judges("ufo-4", "thesis-thm-4.5")(expected_bound)
+under = Bound("", "", "suboptimality", "bound", n="{streams}")
+claim("obs-9", "thesis-thm-4.2", under, table=expected)
+claim("ufo-4", "thesis-thm-4.5", under, table=expected)
+
+norm = Bound(
+    "R bounds the optimum's norm", "norm over R, largest", "optimum_norm", "radius", slack=1e-3, n="p.size"
+)
+updates = Bound("updates stay under the bound", "", "updates", "bound", n="p.size")
+claim("obs-10", "thesis-thm-4.3", updates, norm)
 
 
-@judges("obs-10", "thesis-thm-4.3")
-def obs_10(results):
-    stage = results.table("thesis-thm-4.3")
-    n = len(stage)
-    yield Part("updates stay under the bound", values=stage["updates"], bound=stage["bound"], n=n)
-    norm = {"values": stage["optimum_norm"], "bound": stage["radius"], "slack": 1e-3}
-    yield Part("R bounds the optimum's norm", "norm over R, largest", n=n, **norm)
-
-
-@judges("obs-14", "thesis-thm-4.3")
+@claim("obs-14", "thesis-thm-4.3")
 def obs_14(results):
     stage = results.table("thesis-thm-4.3")
     ended = stage[stage["without_loss"]]
     text = dropped(len(stage) - len(ended), "runs that did not end without loss")
-    bound = {"values": ended["radius"], "bound": ended["separable_radius"]}
-    yield Part("", "R over its bound, largest", n=len(ended), text=text, **bound)
+    columns = ended["radius"], ended["separable_radius"]
+    yield Bound("", "R over its bound, largest", *columns, n=len(ended), text=text)

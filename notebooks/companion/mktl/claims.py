@@ -4,7 +4,7 @@ Figure 6.2's unit of repetition is the target, in which its draws are nested; fi
 task's training samples, with the task's classes and priors as they are.
 """
 
-from companion.run.claims import Part, combine, judges
+from companion.run.claims import Each, Finding, Given, Mean, claim, combine
 
 #: Few samples; from as many on the thesis says that MKTL gains, in samples of each class.
 FEW = 5
@@ -22,23 +22,21 @@ COUNTS = 0.005
 _DATA = {"animals": "emoji", "objects": "emoji", "awa": "awa"}
 
 
-def _better(runs, says, method, other, scope, at_least=0.0, **more):
-    """Is one method better than another by `at_least`, on average over the targets or draws of `runs`?"""
+def _better(says, method, other, scope, at_least=0.0, units="target", **more):
+    """Is one method better than another by `at_least`, on average over the targets or draws?"""
     measure = f"accuracy of {method} minus {other}, {scope}"
-    units = runs.index.get_level_values("target" if "target" in runs.index.names else "seed")
-    return Part(says, measure, runs[method], runs[other], at_least=at_least, units=units, **more)
+    return Mean(says, measure, method, other, at_least=at_least, units=units, **more)
 
 
-def _binary(results, grid=""):
-    """Figure 6.2: methods' accuracies of every number of positives, target and draw."""
-    table = results.table(f"thesis-fig-6.2-mean{grid}")
+def _wide(table):
     return table.pivot(index=["n_positive", "target", "seed"], columns="method", values="accuracy")
 
 
-def _by_positives(runs):
-    """For every number of positives its runs, and the number as text."""
-    for n, group in runs.groupby("n_positive"):
-        yield n, group, f"{n} positive{'s' * (n > 1)}"
+def _binary(results):
+    """Figure 6.2, with the number of positives in words."""
+    table = results.table("thesis-fig-6.2-mean").sort_values("n_positive", kind="stable")
+    plural = table["n_positive"].map(lambda n: "s" * (n > 1))
+    return table.assign(positives=table["n_positive"].astype(str) + " positive" + plural)
 
 
 def _points(runs, method, rival):
@@ -48,28 +46,33 @@ def _points(runs, method, rival):
 
 
 def _tasks(results):
-    """Figure 6.3's tasks, methods' accuracies of every number of samples and draw, with the most priors."""
+    """Figure 6.3, with the most priors."""
     table = results.table("thesis-fig-6.3")
     table = table[table["n_priors"] == table.groupby("name")["n_priors"].transform("max")]
-    for name, group in table.groupby("name", sort=False):
-        yield name, group.pivot(index=["n_per_class", "seed"], columns="method", values="accuracy")
+    return table.assign(of=table["name"].map(_DATA))
 
 
-@judges("mktl-1", "thesis-fig-6.2-mean")
+BINARY = {"table": _binary, "wide": "accuracy", "index": ["n_positive", "target", "seed"]}
+TASKS = {"table": _tasks, "by": "name", "wide": "accuracy", "index": ["n_per_class", "seed"]}
+ALL = "{name}, mean over all numbers of samples"
+new = _better("{method} beats No-Transfer with {positives}", "{method}", "NoTransfer", "{positives}")
+weighted = "weighted MKTL beats Multi-KT with {positives}", "MKTL weighted", "MultiKT", "{positives}"
+
+
+@claim(
+    "mktl-1",
+    "thesis-fig-6.2-mean",
+    Each(new, method=("PriorFeatures", "AverageTL", "MultiKT", "MKTL", "MKTL weighted")),
+    Each(_better(*weighted), where="n_positive != 3"),
+    by="n_positive",
+    **BINARY,
+)
 def mktl_1(results):
     """Each transfer method against No-Transfer and weighted MKTL against Multi-KT, here but at three, at each
     number of positives."""
-    runs = _binary(results)
-    for n, group, positives in _by_positives(runs):
-        for method in ("PriorFeatures", "AverageTL", "MultiKT", "MKTL", "MKTL weighted"):
-            yield _better(
-                group, f"{method} beats No-Transfer with {positives}", method, "NoTransfer", positives
-            )
-        if n != 3:
-            says = f"weighted MKTL beats Multi-KT with {positives}"
-            yield _better(group, says, "MKTL weighted", "MultiKT", positives)
-    wider = _points(_binary(results, ".wider"), "MKTL weighted", "MultiKT")
+    wider = _points(_wide(results.table("thesis-fig-6.2-mean.wider")), "MKTL weighted", "MultiKT")
     yield f"With C from a wider grid weighted MKTL minus Multi-KT is, in points (positives): {wider}."
+    runs = _wide(results.table(results.figure))
     equal = [f"{m} {_points(runs, m, 'NoTransfer weighted')}" for m in ("MKTL weighted", "MultiKT")]
     yield (
         "Multi-KT and weighted MKTL have class weights, No-Transfer as in the thesis has none. Against a "
@@ -77,20 +80,19 @@ def mktl_1(results):
     )
 
 
-@judges("mktl-2", "thesis-fig-6.2-mean")
+@claim("mktl-2", "thesis-fig-6.2-mean")
 def mktl_2(results):
     """Both with class weights, both without. Not clearly worse: to be shown at every number of positives over
     targets, and in every target."""
-    runs = _binary(results)
+    runs = _wide(results.table(results.figure))
     for weights in ("", " weighted"):
-        method = f"MKTL{weights}"
-        rival = f"PriorFeatures{weights}"
-        for _, group, positives in _by_positives(runs):
-            says = f"{method} at most a point below {rival} with {positives}"
-            yield _better(group, says, method, rival, positives, at_least=-WORSE)
-        yield _in_every_class(results, runs, method, rival)
-        means = (runs[method] - runs[rival]).groupby("target").mean()
-        yield f"{method} is at least {rival} in {(means >= 0).sum()} of {len(means)} classes, on average."
+        pair = f"MKTL{weights}", f"PriorFeatures{weights}"
+        says = f"{pair[0]} at most a point below {pair[1]} with {{positives}}"
+        part = _better(says, *pair, "{positives}", at_least=-WORSE)
+        yield from Each(part, by="n_positive", **BINARY).declared(results)
+        yield _in_every_class(results, *pair)
+        means = (runs[pair[0]] - runs[pair[1]]).groupby("target").mean()
+        yield f"{pair[0]} is at least {pair[1]} in {(means >= 0).sum()} of {len(means)} classes, on average."
     table = results.table(results.figure)
     least = table["C"].min()
     at_least = (table["C"] == least).groupby(table["method"]).mean()
@@ -102,68 +104,67 @@ def mktl_2(results):
     )
 
 
-def _in_every_class(results, runs, method, rival):
+def _in_every_class(results, method, rival):
     """Shown of all classes (an intersection-union test), refuted of one (by Holm over them), or open."""
     scope = "mean over positives, the target that decides"
-    options = {"at_least": -WORSE_IN_CLASS, "unit": "draw of a target"}
-    each = {}
-    for target, group in runs.groupby("target"):
-        part = _better(group.droplevel("target"), "", method, rival, scope, **options)
-        each[target] = results.judge(part)
+    options = {"at_least": -WORSE_IN_CLASS, "unit": "draw of a target", "units": "seed"}
+    part = _better("{target}", method, rival, scope, **options)
+    parts = Each(part, by="target", **BINARY).declared(results)
+    each = {part.says: results.judge(part) for part in sorted(parts, key=lambda part: part.says)}
     verdict = combine(results.claim, each)._replace(text="", parts=())
     if verdict.verdict in ("mixed", "fails"):  # one class is enough
         verdict = verdict._replace(verdict="fails", p=min(1.0, verdict.p * len(each)))
     n_shown = sum(verdict.verdict == "holds" for verdict in each.values())
     scope = f"in every class, over numbers of positives (shown in {n_shown} of {len(each)})"
-    return Part(f"{method} at most a test picture below {rival} {scope}", verdict=verdict)
+    return Given(f"{method} at most a test picture below {rival} {scope}", verdict=verdict)
 
 
-@judges("mktl-3", "thesis-fig-6.3")
-def mktl_3(results):
-    """MKTL against each rival from five samples on, and against No-Transfer at the largest number."""
-    for name, table in _tasks(results):
-        scope = f"mean over {FEW} samples per class and more"
-        enough = table.query("n_per_class >= @FEW")
-        for rival in ("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT"):
-            says = f"{name}: MKTL beats {rival}, {scope}"
-            yield _better(enough, says, "MKTL", rival, f"{name}, {scope}", relevant=COUNTS, of=_DATA[name])
-        most = table.index.get_level_values("n_per_class").max()
-        scope = f"{most} samples per class"
-        says = f"{name}: gain over NoTransfer left at {scope}"
-        yield _better(
-            table.loc[[most]], says, "MKTL", "NoTransfer", f"{name}, {scope}", relevant=COUNTS, of=_DATA[name]
-        )
-    yield "A class of emoji has five drawings for training; samples beyond five are further views of these."
+def _of_task(says, method, other, scope, **more):
+    return _better(f"{{name}}: {says}", method, other, scope, units="seed", **more)
 
 
-@judges("mktl-4", "thesis-fig-6.3")
-def mktl_4(results):
-    """MKTL with 23 priors against itself with 14, mean over numbers of samples: better by what counts.
+# MKTL against each rival from five samples on, and against No-Transfer at the largest number
+many = f"mean over {FEW} samples per class and more"
+most = "{n_per_class} samples per class"
+gain = _of_task(f"MKTL beats {{rival}}, {many}", "MKTL", "{rival}", f"{{name}}, {many}", relevant=COUNTS)
+left = f"gain over NoTransfer left at {most}", "MKTL", "NoTransfer", f"{{name}}, {most}"
+claim(
+    "mktl-3",
+    "thesis-fig-6.3",
+    Each(gain, where=f"n_per_class >= {FEW}", rival=("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT")),
+    Each(_of_task(*left, relevant=COUNTS), where="n_per_class == n_per_class.max()"),
+    "A class of emoji has five drawings for training; samples beyond five are further views of these.",
+    **TASKS,
+)
 
-    MKTL alone has more draws than the figure, as its difference is small.
-    """
-    table = results.table("thesis-fig-6.3.draws")
-    table = table.pivot(index=["n_per_class", "seed"], columns="n_priors", values="accuracy")
-    table = table.rename(columns="MKTL with {} priors".format)
-    less, more = sorted(table.columns)
-    scope = "objects, mean over all numbers of samples"
-    yield _better(table, "", more, less, scope, at_least=COUNTS, of="emoji")
+# 23 priors against 14: better by what counts. MKTL alone has more draws than the figure, as its difference is
+# small
+priors = (
+    "accuracy of MKTL with 23 priors minus MKTL with 14 priors, objects, mean over all numbers of samples"
+)
+claim(
+    "mktl-4",
+    "thesis-fig-6.3",
+    Mean("", priors, "23", "14", at_least=COUNTS, units="seed", of="emoji"),
+    table="thesis-fig-6.3.draws",
+    wide="accuracy",
+    index=["n_per_class", "seed"],
+    across="n_priors",
+)
+
+# Not worse by what counts. Section 6.3 takes all groups as F, 6.5.2 prints the number of priors: both are
+# asked
+says = f"p auto by {{method_title}} at most {100 * COUNTS:g} points below a chosen p"
+auto = {"MKTL auto": "all groups", "MKTL auto-priors": "the priors"}
+claim(
+    "mktl-5",
+    "thesis-fig-6.3",
+    Each(_of_task(says, "{method}", "MKTL", ALL, at_least=-COUNTS), method=auto),
+    **TASKS,
+)
 
 
-@judges("mktl-5", "thesis-fig-6.3")
-def mktl_5(results):
-    """MKTL with p auto against a chosen p, mean over numbers of samples: not worse by what counts.
-
-    Section 6.3 takes all groups as F, 6.5.2 prints the number of priors: both are asked.
-    """
-    for name, table in _tasks(results):
-        scope = f"{name}, mean over all numbers of samples"
-        for method, F in (("MKTL auto", "all groups"), ("MKTL auto-priors", "the priors")):
-            says = f"{name}: p auto by {F} at most {100 * COUNTS:g} points below a chosen p"
-            yield _better(table, says, method, "MKTL", scope, at_least=-COUNTS, of=_DATA[name])
-
-
-@judges("mktl-6", "thesis-sec-6.5")
+@claim("mktl-6", "thesis-sec-6.5")
 def mktl_6(results):
     """CPU seconds, under a minute with all settings of C and p: the claim is one about the clock."""
     times = results.table("thesis-sec-6.5").query("method == 'MKTL'")
@@ -172,38 +173,25 @@ def mktl_6(results):
         slowest = group["seconds"].max()
         gap = (group["gap"] / group["objective"]).max()
         measure = f"CPU seconds of the slowest of {len(group)} settings, relative gaps up to {gap:.1e}"
-        yield Part(kind, measure, true=slowest < 60.0, number=slowest, of=kind)
+        yield Finding(kind, measure, slowest < 60.0, slowest, of=kind)
 
 
-@judges("mktl-7", "thesis-fig-6.3")
-def mktl_7(results):
-    """Multi-KT against No-Transfer, mean over numbers of samples: not better by what counts."""
-    for name, table in _tasks(results):
-        says = f"{name}: Multi-KT at most {100 * COUNTS:g} points above No-Transfer"
-        scope = f"{name}, mean over all numbers of samples"
-        limits = {"at_least": None, "at_most": COUNTS}
-        yield _better(table, says, "MultiKT", "NoTransfer", scope, **limits, of=_DATA[name])
+says = f"Multi-KT at most {100 * COUNTS:g} points above No-Transfer"
+no_better = _of_task(says, "MultiKT", "NoTransfer", ALL, at_least=None, at_most=COUNTS)
+claim("mktl-7", "thesis-fig-6.3", no_better, **TASKS)
 
-
-@judges("mktl-8", "thesis-fig-6.2-mean")
-def mktl_8(results):
-    """MKTL without weights against Multi-KT: worse with few positives, but slightly; better with many."""
-    runs = _binary(results)
-    few = runs.query("n_positive <= @FEW")
-    scope = f"mean over 1 to {FEW} positives"
-    both = "MKTL", "MultiKT", scope
-    yield _better(few, f"worse, {scope}", *both, at_least=None, at_most=0.0)
-    yield _better(few, f"by at most {100 * SLIGHTLY:g} points, {scope}", *both, at_least=-SLIGHTLY)
-    yield from _with_many(runs, "MKTL")
-
-
-@judges("mktl-9", "thesis-fig-6.2-mean")
-def mktl_9(results):
-    """Prior-Features, without class weights as in the thesis, against Multi-KT with many positives."""
-    yield from _with_many(_binary(results), "PriorFeatures")
-
-
-def _with_many(runs, method):
-    """The method against Multi-KT at each number of positives that is large."""
-    for _, group, positives in _by_positives(runs.query("n_positive >= @MANY")):
-        yield _better(group, f"{method} beats Multi-KT with {positives}", method, "MultiKT", positives)
+# MKTL without weights against Multi-KT: worse with few positives, but slightly; better with many. So are
+# Prior-Features, without class weights as in the thesis
+few = f"mean over 1 to {FEW} positives"
+both = "MKTL", "MultiKT", few
+by_little = _better(f"by at most {100 * SLIGHTLY:g} points, {few}", *both, at_least=-SLIGHTLY)
+worse = _better(f"worse, {few}", *both, at_least=None, at_most=0.0)
+better = _better("{method} beats Multi-KT with {positives}", "{method}", "MultiKT", "{positives}")
+with_many = {"where": f"n_positive >= {MANY}", "by": "n_positive", **BINARY}
+claim(
+    "mktl-8",
+    "thesis-fig-6.2-mean",
+    Each(worse, by_little, where=f"n_positive <= {FEW}", **BINARY),
+    Each(better, method=["MKTL"], **with_many),
+)
+claim("mktl-9", "thesis-fig-6.2-mean", Each(better, method=["PriorFeatures"], **with_many))

@@ -14,7 +14,7 @@ from companion.mms.methods import DEFAULTS, FARTHEST
 from companion.mms.searching import GROUPS, by_draw
 from companion.mms.settings import ARTIFICIAL
 from companion.protocol import where
-from companion.run.claims import Part, judges
+from companion.run.claims import Bound, Each, Finding, Mean, Time, claim
 
 RIVALS = ("CLSVM", "MIMLSVM", "M3MIML")
 LABELLED = ("Dawid-Skene", "majority vote")  # SVMs on one label for each item, made of votes
@@ -37,19 +37,13 @@ def beside(table, method):
     return wide[pair].dropna().groupby("name", sort=False).mean()
 
 
-def by_set(table):
-    """Of figure 5.3, for each data set: accuracy by draw (rows) and method."""
-    means = table.groupby(["name", "method", "seed"], sort=False)["accuracy"].mean()
-    return {name: means[name].unstack(0) for name in table["name"].unique()}
+above = Mean("{name}: above {b}", "accuracy of MMS minus {b}", "MMS", "{b}", at_least=0.0, of="{name}")
+SETS = {"by": "name", "wide": "accuracy", "aggregate": "mean"}
 
 
-@judges("mms-1", "thesis-fig-5.3")
+@claim("mms-1", "thesis-fig-5.3", above, b=RIVALS, **SETS)
 def mms_1(results):
     table = results.table("thesis-fig-5.3")
-    for name, mean in by_set(compared(table)).items():
-        for other in RIVALS:
-            measure = f"accuracy of MMS minus {other}"
-            yield Part(f"{name}: above {other}", measure, mean["MMS"], mean[other], at_least=0.0, of=name)
     chosen, farthest = 100 * beside(table, "MIMLSVM").mean()
     share = (table.loc[table["method"] == "MIMLSVM", "instances"] == "nearest").mean()
     yield (
@@ -59,12 +53,12 @@ def mms_1(results):
     )
 
 
-@judges("mms-2", "thesis-fig-5.3")
+close = Mean("{name}", "accuracy of MMS minus MC-SVM", "MMS", "MC-SVM", at_least=-POINTS, of="{name}")
+
+
+@claim("mms-2", "thesis-fig-5.3", close, **SETS)
 def mms_2(results):
     table = results.table("thesis-fig-5.3")
-    for name, mean in by_set(compared(table)).items():
-        measure = "accuracy of MMS minus MC-SVM"
-        yield Part(name, measure, mean["MMS"], mean["MC-SVM"], at_least=-POINTS, of=name)
     as_run = beside(table, "MMS")
     gains = 100 * (as_run[BESIDE["MMS"]] - as_run["MMS"])
     changes = ", ".join(f"{gain:+.1f} on {name}" for name, gain in gains.items())
@@ -74,62 +68,63 @@ def mms_2(results):
     )
 
 
-INFERENCE_DATA = {"bags": {"of": ARTIFICIAL}, "names": {"of": "captioned"}}
-
-
-def inference_groups(results):
-    """Groups that judge the searches: name, `by_draw`, and where the data is from."""
+def searches(results):
+    """By group that judges the searches and draw: measures of each search, where the data is from, and the
+    least share of bags that Algorithm 10 misses."""
     table = results.table("infer-methods")
-    for group, options in INFERENCE_DATA.items():
-        rows = table[table["group"] == group]
-        yield GROUPS[group], by_draw(rows), options
+    tables = []
+    for group, of, least in (("bags", ARTIFICIAL, 0.25), ("names", "captioned", 0.05)):
+        draws = by_draw(table[table["group"] == group])
+        draws.columns = [f"{measure} {search}" for measure, search in draws.columns]
+        tables.append(draws.assign(group=GROUPS[group], of=[of] * len(draws), least=least))
+    return pd.concat(tables)
 
 
-@judges("infer-1", "infer-methods")
+SEARCHES = {"table": searches, "by": "group"}
+proven = "`proven exact`.min()"
+
+
+@claim(
+    "infer-1",
+    "infer-methods",
+    Mean(
+        "missed, {group}",
+        "share of bags that Algorithm 10 misses, {group}",
+        "missed algorithm-10",
+        at_least="{least}",
+    ),
+    Finding("all proven, {group}", "", f"{proven} == 1.0", proven),
+    **SEARCHES,
+)
 def infer_1(results):
-    least = {GROUPS["bags"]: 0.25, GROUPS["names"]: 0.05}
-    notes = []
-    for group, draws, options in inference_groups(results):
-        measure = f"share of bags that Algorithm 10 misses, {group}"
-        missed = draws["missed"]
-        yield Part(f"missed, {group}", measure, missed["algorithm-10"], at_least=least[group], **options)
-        proven = draws["proven", "exact"].min()
-        yield Part(f"all proven, {group}", true=proven == 1.0, number=proven, **options)
-        notes.append(f"{missed['lp'].mean():.1%} of the {group}")
+    missed = searches(results).groupby("group", sort=False)["missed lp"].mean()
+    notes = [f"{share:.1%} of the {group}" for group, share in missed.items()]
     yield f"The linear relaxation alone misses {' and '.join(notes)}."
 
 
-@judges("infer-2", "infer-methods")
-def infer_2(results):
-    for group, draws, options in inference_groups(results):
-        pair = draws["objective", "exact"], draws["objective", "algorithm-10"]
-        measure = f"objective, exact search over Algorithm 10, {group}"
-        yield Part(f"objective, {group}", measure, *pair, ratio=True, at_most=1.0, **options)
-        pair = draws["accuracy", "exact"], draws["accuracy", "algorithm-10"]
-        measure = f"accuracy, exact search minus Algorithm 10, {group}"
-        yield Part(f"accuracy, {group}", measure, *pair, at_least=-0.005, **options)
+objective = "objective, {group}", "objective, exact search over Algorithm 10, {group}"
+accuracy = "accuracy, {group}", "accuracy, exact search minus Algorithm 10, {group}"
+claim(
+    "infer-2",
+    "infer-methods",
+    Mean(*objective, "objective exact", "objective algorithm-10", ratio=True, at_most=1.0),
+    Mean(*accuracy, "accuracy exact", "accuracy algorithm-10", at_least=-0.005),
+    **SEARCHES,
+)
 
+seconds = "CPU seconds, exact search over Algorithm 10, {group}", "seconds exact", "seconds algorithm-10"
+visits = {"counts": "visits exact", "baseline_counts": "visits algorithm-10", "counted": "visits of bags"}
+claim("infer-3", "infer-methods", Time("{group}", *seconds, **visits, at_most=2.0), **SEARCHES)
 
-@judges("infer-3", "infer-methods")
-def infer_3(results):
-    for group, draws, options in inference_groups(results):
-        seconds = draws["seconds", "exact"], draws["seconds", "algorithm-10"]
-        visits = draws["visits", "exact"], draws["visits", "algorithm-10"]
-        measure = f"CPU seconds, exact search over Algorithm 10, {group}"
-        how = {"ratio": True, "at_most": 2.0, "counts": visits, "counted": "visits of bags", **options}
-        yield Part(group, measure, *seconds, **how)
-
-
-@judges("mms-11", "thesis-fig-5.3")
-def mms_11(results):
-    table = results.table("thesis-fig-5.3")
-    letter = table[table["name"] == "letter"]
-    places = letter.groupby(["n_candidates", "p_correlated", "p_ambiguous"])
-    for (L, correlated, ambiguous), rows in places:
-        wide = rows.pivot(index="seed", columns="method", values="accuracy")
-        says = f"L = {L}, P_c = {correlated:g}, P_a = {ambiguous:g}"
-        measure = f"accuracy of MMS minus 1vA-SVM, {says}"
-        yield Part(says, measure, wide["MMS"], wide["1vA-SVM"], at_least=0.0, of="letter")
+place = "L = {n_candidates}, P_c = {p_correlated:g}, P_a = {p_ambiguous:g}"
+claim(
+    "mms-11",
+    "thesis-fig-5.3",
+    Mean(place, f"accuracy of MMS minus 1vA-SVM, {place}", "MMS", "1vA-SVM", at_least=0.0, of="letter"),
+    table=lambda results: where(results.table(results.figure), name="letter"),
+    by=["n_candidates", "p_correlated", "p_ambiguous"],
+    wide="accuracy",
+)
 
 
 def falls(table, place):
@@ -138,22 +133,21 @@ def falls(table, place):
     return (means[table[place].min()] - means[table[place].max()]).unstack(0)
 
 
-@judges("mms-3", "thesis-fig-5.3")
+@claim("mms-3", "thesis-fig-5.3")
 def mms_3(results):
     table = compared(results.table("thesis-fig-5.3"))
     table = table.assign(hardness=table["p_correlated"] + table["p_ambiguous"])
-
     in_L = falls(table, "n_candidates")
     in_P = falls(table, "hardness")
     units = in_L.index.get_level_values("seed")
     for lost, scope in ((in_L, "in L"), (in_P, "in P_c, P_a")):
         says = f"at most 5 points {scope}"
-        yield Part(says, f"fall of MMS {scope}", lost["MMS"], units=units, at_most=POINTS)
+        yield Mean(says, f"fall of MMS {scope}", lost["MMS"], units=units, at_most=POINTS)
     extra = []
     for other in RIVALS:  # of L the thesis says only that MMS falls little
         says = f"{other} more than 5 points in P_c, P_a"
         measure = f"fall of {other} in P_c, P_a"
-        yield Part(says, measure, in_P[other], units=units, at_least=POINTS)
+        yield Mean(says, measure, in_P[other], units=units, at_least=POINTS)
         mean, low, high = interval(100 * (in_P[other] - in_P["MMS"]).groupby(units).mean())
         extra.append(f"{other} {mean:+.1f} ({low:.1f} to {high:.1f})")
     easy = table[(table["hardness"] == 0.0) & (table["method"] == "MIMLSVM")]["accuracy"].mean()
@@ -189,17 +183,17 @@ def ends(rounds):
     return table.assign(gain=best - table["first"]).reset_index()
 
 
-@judges("mms-4", "thesis-alg-8")
+@claim("mms-4", "thesis-alg-8")
 def mms_4(results):
     rounds = results.table("thesis-alg-8")
     exact = results.table("thesis-alg-8.exact")
     runs = ends(rounds)
     says = "settles in at most five rounds"
     measure = "rounds until the objective settles"
-    yield Part(says, measure, runs["settled"], at_most=5.0, units=runs["seed"])
+    yield Mean(says, measure, runs["settled"], at_most=5.0, units=runs["seed"])
     for name, rows in runs.groupby("name", sort=False):
         says = f"{name}: gains 5 points and more"
-        yield Part(says, "gain in accuracy over the first round", rows["gain"], at_least=POINTS, of=name)
+        yield Mean(says, "gain in accuracy over the first round", rows["gain"], at_least=POINTS, of=name)
     settled_after = runs.groupby("name", sort=False)["settled"].mean()
     by_name = ", ".join(f"{name} {mean:.1f}" for name, mean in settled_after.items())
     yield (
@@ -212,17 +206,23 @@ def mms_4(results):
     )
 
 
-@judges("mms-5")
+measure = "share of bags with the exact answer, trained scores, names"
+same = Mean("the exact answer in 95%", measure, "same heap", at_least=0.95, of="captioned")
+within = {"at_least": -0.005, "at_most": 0.005, "of": "captioned"}
+pair = "accuracy with Algorithm 10 minus exact, names", "accuracy heap", "accuracy exact"
+
+
+@claim(
+    "mms-5",
+    "thesis-alg-10-trained",
+    same,
+    Mean("accuracy within half a point", *pair, **within),
+    "Lost and MSRCv2 decide nothing: their bags have one region each, for which Algorithm 10 is exact.",
+    where="sets == 'names'",
+    wide=["same", "accuracy"],
+    across="inference",
+)
 def mms_5(results):
-    names = where(results.table("thesis-alg-10-trained"), sets="names")
-    wide = names.pivot(index="seed", columns="inference", values=["same", "accuracy"])
-    data = {"figure": "thesis-alg-10-trained", "of": "captioned"}
-    measure = "share of bags with the exact answer, trained scores, names"
-    yield Part("the exact answer in 95%", measure, wide["same"]["heap"], at_least=0.95, **data)
-    pair = wide["accuracy"]["heap"], wide["accuracy"]["exact"]
-    measure = "accuracy with Algorithm 10 minus exact, names"
-    yield Part("accuracy within half a point", measure, *pair, at_least=-0.005, at_most=0.005, **data)
-    yield "Lost and MSRCv2 decide nothing: their bags have one region each, for which Algorithm 10 is exact."
     more = results.table("thesis-alg-10-shares")
     more = more.loc[more["sets"].str.contains("200 names"), "same"]
     yield (
@@ -239,13 +239,12 @@ def mms_5(results):
     )
 
 
-@judges("mms-6")
+@claim("mms-6")
 def mms_6(results):
+    behind = [("MMS", other) for other in ("MC-SVM half", "1vA-SVM", "CLSVM", "MIMLSVM", "RANDOM")]
     order = {
-        "assignment": (("MMS", "MIMLSVM"), ("MIMLSVM", "CLSVM"), ("CLSVM", "RANDOM")),
-        "recognition": [("MC-SVM", "MMS")]
-        + [("MMS", other) for other in ("MC-SVM half", "1vA-SVM", "CLSVM", "MIMLSVM", "RANDOM")]
-        + [("CLSVM", "RANDOM"), ("MIMLSVM", "RANDOM")],
+        "assignment": [("MMS", "MIMLSVM"), ("MIMLSVM", "CLSVM"), ("CLSVM", "RANDOM")],
+        "recognition": [("MC-SVM", "MMS"), *behind, ("CLSVM", "RANDOM"), ("MIMLSVM", "RANDOM")],
     }
     tables = {"": ("thesis-tab-5.1-runs", "thesis-tab-5.1-runs", "seed", "")}
     for name in AMBIGUOUS:
@@ -259,7 +258,7 @@ def mms_6(results):
                 if {a, b} <= set(wide.columns):
                     says = f"{prefix}{column}: {a} above {b}"
                     options = {"at_least": 0.0, "figure": figure, "unit": unit}
-                    yield Part(says, f"{column}: {a} minus {b}", wide[a], wide[b], **options)
+                    yield Mean(says, f"{column}: {a} minus {b}", wide[a], wide[b], **options)
     null = results.table("thesis-tab-5.1-runs")["null"].mean()
     yield (
         "The order is judged, not the numbers, since the corpus is composed of other pictures. Of its test "
@@ -268,16 +267,21 @@ def mms_6(results):
     )
 
 
-@judges("mms-7", "thesis-tab-5.3-runs")
+improve = "indicators improve {column}", "{column}: MMS with indicators minus without"
+COLUMNS = ["assignment", "recognition"]
+
+
+@claim(
+    "mms-7",
+    "thesis-tab-5.3-runs",
+    Mean(*improve, "{column} MMS positions", "{column} MMS", at_least=0.0),
+    wide=COLUMNS,
+    column=COLUMNS,
+)
 def mms_7(results):
     runs = results.table("thesis-tab-5.3-runs")
-    gains = []
-    for column in ("assignment", "recognition"):
-        wide = runs.pivot(index="seed", columns="method", values=column)
-        measure = f"{column}: MMS with indicators minus without"
-        pair = wide["MMS positions"], wide["MMS"]
-        yield Part(f"indicators improve {column}", measure, *pair, at_least=0.0)
-        gains.append(f"{100 * (pair[0] - pair[1]).mean():.1f}")
+    means = 100 * runs.pivot(index="seed", columns="method", values=COLUMNS)
+    gains = [f"{(means[column, 'MMS positions'] - means[column, 'MMS']).mean():.1f}" for column in COLUMNS]
     random = 100 * runs[runs["method"].str.startswith("RANDOM")].groupby("method")["assignment"].mean()
     yield (
         f"{gains[0]} and {gains[1]} points here, 3.8 and 1.4 in the thesis: the sign is judged. "
@@ -286,35 +290,37 @@ def mms_7(results):
     )
 
 
-@judges("mms-8", "thesis-fig-5.6")
-def mms_8(results):
+def joint_or_single(results):
+    """With "both" or "single" after the method."""
     table = results.table("thesis-fig-5.6")
-    table["joint"] = table["modelled"].where(table["modelled"] == "both", "single")
-    columns = ["assignment", "recognition", "with_caption"]
-    shares = table.pivot(index=["seed", "attribute"], columns=["method", "joint"], values=columns)
-
-    def better(says, measure, method, baseline, shares=shares):
-        units = shares.index.get_level_values("seed")
-        return Part(says, measure, shares[method], shares[baseline], at_least=0.0, units=units)
-
-    names = shares.xs("name", level="attribute", drop_level=False)
-    for share in ("assignment", "recognition"):
-        for method in ("MMS", "DistNaming"):
-            pair = (share, method, "both"), (share, method, "single")
-            says = f"{method}, {share}: joint above single"
-            yield better(says, f"{share} of {method}: joint minus single", *pair)
-    for share in ("assignment", "recognition"):
-        pair = (share, "MMS", "both"), (share, "DistNaming", "both")
-        yield better(f"{share}: MMS above DIST, joint", f"{share}: MMS minus DIST, joint", *pair)
-    share = "assignment"
-    pair = (share, "DistNaming", "single"), (share, "GMMNaming", "single")
-    yield better("assignment: DIST above GMM, names alone", "assignment: DIST minus GMM, names", *pair, names)
-    pair = ("with_caption", "MMS", "both"), ("recognition", "MMS", "both")
-    yield better("captions help MMS on test items", "joint MMS: with captions minus without", *pair)
-    yield "Mean over names and verbs."
+    joint = table["modelled"].where(table["modelled"] == "both", "single")
+    return table.assign(method=table["method"] + " " + joint)
 
 
-@judges("mms-9", "thesis-prop-5.2")
+def better(says, measure, method, baseline, **rows):
+    return Each(Mean(says, measure, method, baseline, at_least=0.0, units="seed"), **rows)
+
+
+joint = "{a}, {share}: joint above single", "{share} of {a}: joint minus single"
+above = "{share}: MMS above DIST, joint", "{share}: MMS minus DIST, joint"
+names = "assignment: DIST above GMM, names alone", "assignment: DIST minus GMM, names"
+single = "assignment DistNaming single", "assignment GMMNaming single"
+captions = "captions help MMS on test items", "joint MMS: with captions minus without"
+claim(
+    "mms-8",
+    "thesis-fig-5.6",
+    better(*joint, "{share} {a} both", "{share} {a} single", share=COLUMNS, a=["MMS", "DistNaming"]),
+    better(*above, "{share} MMS both", "{share} DistNaming both", share=COLUMNS),
+    better(*names, *single, where="attribute == 'name'"),
+    better(*captions, "with_caption MMS both", "recognition MMS both"),
+    "Mean over names and verbs.",
+    table=joint_or_single,
+    wide=[*COLUMNS, "with_caption"],
+    index=["seed", "attribute"],
+)
+
+
+@claim("mms-9", "thesis-prop-5.2")
 def mms_9(results):
     table = results.table("thesis-prop-5.2")
     fresh = table[table["part"] == "fresh"]
@@ -326,10 +332,10 @@ def mms_9(results):
         f"of {len(fresh)} cases. Training bags are not covered: there a memoriser {reaches}."
     )
     measure = "true loss over the bound, lower end of its interval, largest"
-    yield Part("", measure, fresh["ratio_low"], bound=1.0, text=text)
+    yield Bound("", measure, fresh["ratio_low"], 1.0, text=text)
 
 
-@judges("mms-10", "thesis-prop-5.3")
+@claim("mms-10", "thesis-prop-5.3")
 def mms_10(results):
     below = results.table("thesis-prop-5.3")[["n_bags", "below_exact", "below_heap", "below_slots"]].sum()
     text = (
@@ -337,7 +343,7 @@ def mms_10(results):
         f"{below['below_heap']} with Algorithm 10, {below['below_slots']} below the loss counted by slots."
     )
     number = below["below_exact"]
-    yield Part("", "bags below, exact search", true=number == 0, number=number, text=text)
+    yield Finding("", "bags below, exact search", number == 0, number, text=text)
 
 
 def errors_by_draw(table, name):
@@ -346,26 +352,24 @@ def errors_by_draw(table, name):
     return rows.pivot_table(index="seed", columns="method", values="error")
 
 
-def against_labels(results, method):
-    """Parts on the errors of a method minus those of SVMs on labels made of votes."""
-    table = results.table("annot-labels")
-    for name in table["name"].unique():
-        errors = errors_by_draw(table, name)
-        for rival in LABELLED:
-            measure = f"test error of {method} minus that of the SVM on {rival} labels"
-            says = f"{name}: below {rival}"
-            yield Part(says, measure, errors[method], errors[rival], at_most=0.0, of=name)
+ERRORS = {"by": "name", "wide": "error", "aggregate": "mean"}
 
 
-@judges("annot-1", "annot-labels")
-def annot_1(results):
-    yield from against_labels(results, "MMS priors")
-    yield "Mean over the numbers of annotators."
+def below(says, measure, *pair):
+    return Mean(f"{{name}}{says}", f"test error of {measure}", *pair, at_most=0.0, of="{name}")
 
 
-@judges("annot-3", "annot-labels")
+def against_labels(method):
+    """The errors of a method minus those of SVMs on labels made of votes."""
+    measure = f"{method} minus that of the SVM on {{b}} labels"
+    return Each(below(": below {b}", measure, method, "{b}"), b=LABELLED, **ERRORS)
+
+
+claim("annot-1", "annot-labels", against_labels("MMS priors"), "Mean over the numbers of annotators.")
+
+
+@claim("annot-3", "annot-labels", against_labels("MMS"))
 def annot_3(results):
-    yield from against_labels(results, "MMS")
     table = results.table("annot-labels")
     weighted = [errors_by_draw(table, name) for name in table["name"].unique()]
     gains = [errors["MMS"] - errors["Dawid-Skene weighted"] for errors in weighted]
@@ -376,23 +380,21 @@ def annot_3(results):
     )
 
 
-@judges("annot-2", "annot-links")
-def annot_2(results):
+def by_links(results):
+    """With the share of links after the method."""
     table = results.table("annot-links")
-    for name in table["name"].unique():
-        linked = errors_by_draw(where(table, share=1.0), name)
-        free = errors_by_draw(where(table, share=0.0), name)
-        measure = "test error of MMS with all links minus without"
-        yield Part(f"{name}: below no links", measure, linked["MMS"], free["MMS"], at_most=0.0, of=name)
-        measure = "test error of MMS with all links minus that of the SVM on majority votes"
-        rival = linked["majority vote"]
-        yield Part(f"{name}: below majority vote", measure, linked["MMS"], rival, at_most=0.0, of=name)
+    return table.assign(method=table["method"] + " " + table["share"].astype(str))
 
 
-@judges("annot-4", "annot-links")
-def annot_4(results):
-    table = where(results.table("annot-links"), share=1.0)
-    for name in table["name"].unique():
-        errors = errors_by_draw(table, name)
-        measure = "test error of MMS minus that of the SVM on the most probable labelings, all links"
-        yield Part(name, measure, errors["MMS"], errors["Dawid-Skene"], at_most=0.0, of=name)
+votes = "MMS with all links minus that of the SVM on majority votes"
+claim(
+    "annot-2",
+    "annot-links",
+    below(": below no links", "MMS with all links minus without", "MMS 1.0", "MMS 0.0"),
+    below(": below majority vote", votes, "MMS 1.0", "majority vote 1.0"),
+    table=by_links,
+    **ERRORS,
+)
+
+measure = "MMS minus that of the SVM on the most probable labelings, all links"
+claim("annot-4", "annot-links", below("", measure, "MMS", "Dawid-Skene"), where="share == 1.0", **ERRORS)

@@ -2,7 +2,8 @@
 
 from scipy.stats import gmean
 
-from companion.run.claims import Part, judges
+from companion.protocol import where
+from companion.run.claims import Each, Growth, Mean, Open, Slope, Time, claim
 from cuelearn.mkl.labels.mlmkl import MIN_ITER
 
 #: ML-MKL-SA as the paper has it, with each of its two steps; Sum as its section 2 has it and as its
@@ -12,6 +13,7 @@ AS_PRINTED = ("MLMKLSA 0.001", "MLMKLSA 0.0001")
 LONG = ("MLMKLSA 0.001 long", "MLMKLSA 0.0001 long")
 SUMS = ("MLMKLSum", "MLMKLSum planes")
 PER_CLASS = ("GMKL", "SimpleMKL", "VSKL")
+RIVALS = (*SUMS, *PER_CLASS, "AverageKernelSVM")
 #: Of theorem 1, with its name.
 ESTIMATES = {"MLMKLSA": "SA", "MLMKLSA printed": "SA with the paper's estimates"}
 
@@ -33,18 +35,33 @@ def ends_of_printed(table):
     )
 
 
-@judges("mlmkl-1", "mlmkl-tab-1")
+def faster(factor, says):
+    """A part about time: CPU seconds, and combinations of all kernels beside."""
+    counts = {"counts": "n_combined {method}", "baseline_counts": "n_combined {rival}"}
+    measure = "CPU seconds of {method} over those of {rival}"
+    pair = "seconds {method}", "seconds {rival}"
+    counted = "combinations of the kernels"
+    return Time(says, measure, *pair, **counts, counted=counted, at_most=1 / factor, of="{name}")
+
+
+auc = ("{name}: {method} has a better mean AUC than {rival}", "AUC of {method} minus that of {rival}")
+
+
+@claim(
+    "mlmkl-1",
+    "mlmkl-tab-1",
+    Mean(*auc, "{method}", "{rival}", at_least=0.0, of="{name}"),
+    table="mlmkl-tab-1.runs",
+    by="name",
+    wide="auc",
+    method=AS_PRINTED,
+    rival=RIVALS,
+)
 def mlmkl_1(results):
-    rivals = (*SUMS, *PER_CLASS, "AverageKernelSVM")
     corrected = []
     table = results.table("mlmkl-tab-1.runs")
     for name, auc in by_set(table, "auc"):
-        for method in AS_PRINTED:
-            for rival in rivals:
-                says = f"{name}: {method} has a better mean AUC than {rival}"
-                measure = f"AUC of {method} minus that of {rival}"
-                yield Part(says, measure, auc[method], auc[rival], at_least=0.0, of=name)
-        gain = auc[list(rivals)].rsub(auc["MLMKLSA"], axis=0).mean()
+        gain = auc[list(RIVALS)].rsub(auc["MLMKLSA"], axis=0).mean()
         ends = (f"{gain[rival]:+.4f} ({rival})" for rival in (gain.idxmin(), gain.idxmax()))
         longer = [auc[long] - auc[short] for long, short in zip(LONG, AS_PRINTED, strict=True)]
         longer = ", ".join(f"{gains.mean():+.4f}" for gains in longer)
@@ -52,35 +69,30 @@ def mlmkl_1(results):
     yield f"SA corrected minus its rivals: {', '.join(corrected)}. {ends_of_printed(table)}"
 
 
-@judges("mlmkl-2", "mlmkl-tab-1-seconds")
+@claim(
+    "mlmkl-2",
+    "mlmkl-tab-1-seconds",
+    faster(3, "{name}: {method} is three times as fast as {rival}"),
+    table="mlmkl-tab-1.runs",
+    by="name",
+    wide=["seconds", "n_combined"],
+    method=AS_PRINTED + LONG + SUMS,
+    rival=PER_CLASS,
+)
 def mlmkl_2(results):
     table = results.table("mlmkl-tab-1.runs")
     yield ends_of_printed(table)
-    for name, seconds in by_set(table, "seconds"):
-        combined = dict(by_set(table, "n_combined"))[name]
-        for method in (*AS_PRINTED, *LONG, *SUMS):
-            for rival in PER_CLASS:
-                says = f"{name}: {method} is three times as fast as {rival}"
-                yield faster(3, says, method, rival, seconds, combined, name)
-    for name, solved in by_set(table, "n_solved"):
-        listed = [f"{method} {value:.0f}" for method, value in solved.median().items()]
+    for name, runs in table.groupby("name", sort=False):
+        solved = runs.groupby("method")["n_solved"].median()
+        listed = [f"{method} {value:.0f}" for method, value in solved.items()]
         yield f"Median SVMs on {name}: {', '.join(listed)}."
-        corrected = dict(by_set(table, "seconds"))[name]
-        ratios = {rival: gmean(corrected["MLMKLSA"] / corrected[rival]) for rival in PER_CLASS}
+        seconds = runs.pivot(index="seed", columns="method", values="seconds")
+        ratios = {rival: gmean(seconds["MLMKLSA"] / seconds[rival]) for rival in PER_CLASS}
         listed = [f"{ratio:.2g} times {rival}'s" for rival, ratio in ratios.items()]
         yield f"CPU seconds of SA corrected on {name}: {', '.join(listed)}."
 
 
-def faster(factor, says, method, rival, seconds, combined, name):
-    """A part about time: CPU seconds, and combinations of all kernels beside."""
-    measure = f"CPU seconds of {method} over those of {rival}"
-    counts = {"counts": (combined[method], combined[rival]), "counted": "combinations of the kernels"}
-    return Part(
-        says, measure, seconds[method], seconds[rival], ratio=True, at_most=1 / factor, of=name, **counts
-    )
-
-
-@judges("mlmkl-3", "mlmkl-cor-1")
+@claim("mlmkl-3", "mlmkl-cor-1")
 def mlmkl_3(results):
     table = results.table("mlmkl-cor-1")
     missed = []
@@ -92,30 +104,32 @@ def mlmkl_3(results):
         if len(kept) < len(runs):
             missed.append(f"{len(runs) - len(kept)} of {len(runs)} of {method} on {name}")
         if kept.empty:
-            yield Part(f"{name}, {says}")
+            yield Open(f"{name}, {says}")
             continue
         claimed = {"at_least": 0.8, "at_most": 1.2} if linear else {"at_most": 0.99}
-        curve = {"x": kept["n_classes"], "units": kept["seed"], "of": name}
+        curve = {"units": kept["seed"], "of": name}
         curve |= {"counts": kept["n_solved"], "counted": "SVMs"}
         measure = f"exponent of m, CPU seconds of {method}"
-        yield Part(f"{name}: {says}", measure, kept["seconds"], **claimed, **curve)
+        yield Growth(f"{name}: {says}", measure, kept["seconds"], kept["n_classes"], **claimed, **curve)
     if missed:
         yield f"Runs left out since they did not reach the gap: {', '.join(missed)}."
 
 
-@judges("mlmkl-4", "mlmkl-fig-2")
+says = "{name}: {weights_title} by {rival} vary at least twice as much as {method}'s"
+measure = "total variation of {weights_title}, {rival} over {method}"
+ratio = Mean(says, measure, "{weights} {rival}", "{weights} {method}", ratio=True, at_least=2.0, of="{name}")
+
+
+@claim(
+    "mlmkl-4",
+    "mlmkl-fig-2",
+    Each(ratio, by="name", wide=["moved", "swing"], aggregate="sum", rival=SUMS, method=AS_PRINTED),
+    weights={"moved": "the weights returned (SA averages)", "swing": "the weights in use"},
+)
 def mlmkl_4(results):
-    table = results.table("mlmkl-fig-2")
-    columns = {"moved": "the weights returned (SA averages)", "swing": "the weights in use"}
-    for column, weights in columns.items():
-        for name, way in by_set(table, column):
-            for sums in SUMS:
-                for method in AS_PRINTED:
-                    says = f"{name}: {weights} by {sums} vary at least twice as much as {method}'s"
-                    measure = f"total variation of {weights}, {sums} over {method}"
-                    yield Part(says, measure, way[sums], way[method], ratio=True, at_least=2.0, of=name)
-    ways = table.groupby(["name", "method", "seed"])["swing"].sum().groupby(["name", "method"]).mean()
-    listed = ", ".join(f"{way:.2g} ({name})" for name, way in ways.xs("MLMKLSA", level="method").items())
+    corrected = where(results.table("mlmkl-fig-2"), method="MLMKLSA")
+    swing = corrected.groupby(["name", "seed"])["swing"].sum().groupby("name").mean()
+    listed = ", ".join(f"{way:.2g} ({name})" for name, way in swing.items())
     yield f"Total variation of the weights in use by SA corrected: {listed}."
 
 
@@ -125,34 +139,51 @@ def largest_falls(table):
     return runs.agg(lambda auc: max(0.0, -auc.diff().min()))
 
 
-@judges("mlmkl-7", "mlmkl-fig-2")
+def fall(says, method, **limit):
+    part = Mean(f"{{name}}: {says}", "largest fall of AUC, {method}", "present", **limit, of="{name}")
+    return Each(part, where="method == '{method}'", method=method)
+
+
+@claim(
+    "mlmkl-7",
+    "mlmkl-fig-2",
+    fall("the AUC of {method} falls by a point from one look to the next", SUMS, at_least=0.01),
+    fall("that of {method} does not, after as many SVMs", AS_PRINTED, at_most=0.01),
+    table=lambda results: largest_falls(results.table("mlmkl-fig-2")).reset_index(),
+    by="name",
+)
 def mlmkl_7(results):
-    falls = largest_falls(results.table("mlmkl-fig-2"))
-    for name, of_set in falls.groupby("name", sort=False):
-        fall = of_set.droplevel("name").unstack("method")
-        for method in SUMS:
-            says = f"{name}: the AUC of {method} falls by a point from one look to the next"
-            yield Part(says, f"largest fall of AUC, {method}", fall[method], at_least=0.01, of=name)
-        for method in AS_PRINTED:
-            says = f"{name}: that of {method} does not, after as many SVMs"
-            yield Part(says, f"largest fall of AUC, {method}", fall[method], at_most=0.01, of=name)
-        yield f"Largest fall of AUC of SA corrected on {name}: {fall['MLMKLSA'].mean():.3f}."
+    falls = largest_falls(results.table("mlmkl-fig-2")).xs("MLMKLSA", level="method")
+    for name, fall in falls.groupby("name", sort=False):
+        yield f"Largest fall of AUC of SA corrected on {name}: {fall.mean():.3f}."
 
 
-@judges("mlmkl-8", "mlmkl-tab-1-seconds")
+alike = (
+    "{name}: {method} ranks the kernels as {rival} does",
+    "rank correlation of kernel weights, {method} and {rival}",
+)
+
+
+@claim(
+    "mlmkl-8",
+    "mlmkl-tab-1-seconds",
+    Each(
+        Mean(*alike, "like {rival} {method}", at_least=0.5, of="{name}"),
+        faster(10, "{name}: {method} is ten times as fast as {rival}"),
+        by="name",
+        wide=["like GMKL", "like VSKL", "seconds", "n_combined"],
+        method=AS_PRINTED + LONG,
+    ),
+    table="mlmkl-tab-1.runs",
+    rival=("GMKL", "VSKL"),
+)
 def mlmkl_8(results):
     table = results.table("mlmkl-tab-1.runs")
     yield ends_of_printed(table)
     for rival in ("GMKL", "VSKL"):
-        for name, like in by_set(table, f"like {rival}"):
-            seconds, combined = (dict(by_set(table, column))[name] for column in ("seconds", "n_combined"))
-            for method in (*AS_PRINTED, *LONG):
-                says = f"{name}: {method} ranks the kernels as {rival} does"
-                measure = f"rank correlation of kernel weights, {method} and {rival}"
-                yield Part(says, measure, like[method], at_least=0.5, of=name)
-                says = f"{name}: {method} is ten times as fast as {rival}"
-                yield faster(10, says, method, rival, seconds, combined, name)
-            yield f"Rank correlation of SA corrected with {rival} on {name}: {like['MLMKLSA'].mean():.2f}."
+        like = where(table, method="MLMKLSA").groupby("name", sort=False)[f"like {rival}"].mean()
+        for name, mean in like.items():
+            yield f"Rank correlation of SA corrected with {rival} on {name}: {mean:.2f}."
 
 
 def at_the_end(table, column):
@@ -161,22 +192,22 @@ def at_the_end(table, column):
     return last.pivot(index="seed", columns=column, values="auc")
 
 
-@judges("mlmkl-5", "mlmkl-fig-3")
-def mlmkl_5(results):
-    auc = at_the_end(results.table("mlmkl-fig-3"), "delta")
-    for d in (0.2, 0.6):
-        for e in (0.0, 1.0):
-            measure = f"AUC at the end, delta {d:g} minus {e:g}"
-            yield Part(f"delta = {d:g} ends above {e:g}", measure, auc[d], auc[e], at_least=0.0)
-    auc = at_the_end(results.table("mlmkl-fig-4"), "eta")
-    measure = "AUC at the end, middle minus small step"
-    within = {"at_least": -0.01, "at_most": 0.01, "figure": "mlmkl-fig-4"}
-    yield Part("the two smaller steps agree within a point", measure, auc[0.001], auc[0.0001], **within)
+last = {"where": "at == at.max()", "wide": "auc"}
+ends = Mean(
+    "delta = {a} ends above {b:g}", "AUC at the end, delta {a} minus {b:g}", "{a}", "{b}", at_least=0.0
+)
+says = "the two smaller steps agree within a point"
+measure = "AUC at the end, middle minus small step"
+steps = Mean(says, measure, "0.001", "0.0001", at_least=-0.01, at_most=0.01, figure="mlmkl-fig-4")
+claim(
+    "mlmkl-5",
+    "mlmkl-fig-3",
+    Each(ends, across="delta", a=[0.2, 0.6], b=[0.0, 1.0], **last),
+    Each(steps, table="mlmkl-fig-4", across="eta", **last),
+)
 
-
-@judges("mlmkl-6", "mlmkl-thm-1")
-def mlmkl_6(results):
-    for method, gaps in results.table("mlmkl-thm-1").groupby("method", sort=False):
-        says = f"{ESTIMATES[method]}: exponent -0.4 or less"
-        measure = f"exponent of T in the saddle-point gap of {method}"
-        yield Part(says, measure, gaps["gap"], x=gaps["n_iter"], units=gaps["seed"], at_most=-0.4)
+says = "{method_title}: exponent -0.4 or less"
+slope = Slope(
+    says, "exponent of T in the saddle-point gap of {method}", "gap", "n_iter", units="seed", at_most=-0.4
+)
+claim("mlmkl-6", "mlmkl-thm-1", slope, where="method == '{method}'", method=ESTIMATES)

@@ -5,7 +5,7 @@ import pandas as pd
 from scipy.stats import gmean
 
 from companion.intervals import interval
-from companion.run.claims import Part, judges
+from companion.run.claims import Bound, Each, Mean, Slope, Time, claim
 
 FEW = 0.03  # "a few points", by how much OKS-SVM may be worse
 WIDE = 0.1  # of the best over the worst kernels
@@ -30,14 +30,9 @@ def _against(results, rival, share):
     for data, figure, table in _by_data(results, *TABLES):
         of_method = table.set_index(["method", "name"])
         oks, other = of_method.loc["OKS"].align(of_method.loc[rival], join="left")
-        yield Part(
-            f"at most 3 points less accurate than {rival}, {data}",
-            f"accuracy of OKS-SVM minus {rival}",
-            oks["accuracy"],
-            other["accuracy"],
-            at_least=-FEW,
-            figure=figure,
-        )
+        says = f"at most 3 points less accurate than {rival}, {data}"
+        measure = f"accuracy of OKS-SVM minus {rival}"
+        yield Mean(says, measure, oks["accuracy"], other["accuracy"], at_least=-FEW, figure=figure)
         yield from _apart(f"Accuracy against {rival}", oks["accuracy"] - other["accuracy"])
         n_kernels = oks["n_kernels"].max()
         if n_kernels < FULL:
@@ -47,17 +42,11 @@ def _against(results, rival, share):
                 f"{ratio:.2g} of {rival}'s CPU seconds."
             )
             continue
-        yield Part(
-            f"1/{1 / share:.0f} of the time of {rival}, {data}",
-            f"CPU seconds of OKS-SVM over {rival}",
-            oks["seconds"],
-            other["seconds"],
-            counts=(oks["kernel_values"], other["kernel_values"]),
-            counted="kernel values",
-            ratio=True,
-            at_most=share,
-            figure=figure,
-        )
+        says = f"1/{1 / share:.0f} of the time of {rival}, {data}"
+        measure = f"CPU seconds of OKS-SVM over {rival}"
+        counts = {"counts": oks["kernel_values"], "baseline_counts": other["kernel_values"]}
+        counts |= {"counted": "kernel values", "at_most": share, "figure": figure}
+        yield Time(says, measure, oks["seconds"], other["seconds"], **counts)
         if other["svms"].any():
             times_fewer = gmean(other["svms"] / oks["svms"])
             yield f"OKS-SVM solves 1/{times_fewer:.0f} of {rival}'s SVMs."
@@ -81,20 +70,20 @@ def _sizes(results):
     yield f"Pairs of keywords have {n_train:.0f} training samples in the median, the paper's 1,187 to 3,434."
 
 
-@judges("oks-1")
+@claim("oks-1")
 def oks_1(results):
     yield from _sizes(results)
     yield from _against(results, "MuSVM", OF_MUSVM)
 
 
-@judges("oks-7")
+@claim("oks-7")
 def oks_7(results):
     yield from _sizes(results)
     for rival in ("SimpleMKL", "OM2"):
         yield from _against(results, rival, MUCH_LESS)
 
 
-@judges("oks-2", "oks-alg-2-passes")
+@claim("oks-2", "oks-alg-2-passes")
 def oks_2(results):
     table = results.table(results.figure)
     table = table[table["n_epochs"] == 2]
@@ -108,41 +97,57 @@ def oks_2(results):
         spread = by_pair.std().unstack()
         measure = "accuracy of OKS' kernels minus SOM's"
         says = f"better on the mean of pairs, {data}"
-        yield Part(says, measure, mean["OKS"], mean["SOM"], at_least=0.0, of=of)
+        yield Mean(says, measure, mean["OKS"], mean["SOM"], at_least=0.0, of=of)
         yield from _apart("Accuracy against SOM", mean["OKS"] - mean["SOM"])
         measure = "standard deviation over seeds, OKS minus SOM"
-        yield Part(f"spreading less, {data}", measure, spread["OKS"], spread["SOM"], at_most=0.0, of=of)
+        yield Mean(f"spreading less, {data}", measure, spread["OKS"], spread["SOM"], at_most=0.0, of=of)
 
 
 def _streams(results):
-    """For every stream its rows and what is known of its data."""
-    for kind, rows in results.table(results.figure).groupby("kind", sort=False):
-        real = kind == "pendigits"
-        of = "pendigits" if real else "random streams"
-        data = results.about(results.figure, of)["data"] + ("" if real else f": {kind}")
-        yield kind, rows, {"of": of, "data": data, "n": rows["seed"].nunique()}
+    """The table of the figure, with what is known of the data of each stream."""
+    table = results.table(results.figure)
+    drawn = table["kind"] != "pendigits"
+    of = table["kind"].mask(drawn, "random streams")
+    data = of.map({name: results.about(results.figure, name)["data"] for name in of.unique()})
+    return table.assign(of=of, of_data=data + (": " + table["kind"]).where(drawn, ""))
 
 
-def _slope_of(values, rows, visits):
-    """A part on the slope of values over ln T, one for each stream."""
-    return {"values": values, "x": rows[visits], "units": rows["seed"], "log_y": False, "at_most": 0.0}
+STREAM = {"data": "{of_data}", "n": "seed.nunique()"}
 
 
-@judges("oks-3", "oks-thm-3")
+def _not_rising(says, measure, values, visits):
+    """A slope of values over ln T, one for each stream."""
+    return Slope(says, measure, values, visits, units="seed", log_y=False, at_most=0.0, **STREAM)
+
+
+def _excess(results):
+    table = _streams(results)
+    table["over"] = table["high"] - table["loss"]
+    table["excess"] = (table["mean"] - table["loss"]) / np.sqrt(table["n_samples"])
+    return table.assign(least=table.groupby(["kind", "delta"])["excess"].transform("min"))
+
+
+rate = "excess over sqrt T not rising ({kind}, delta = {delta:g})", "slope of excess / sqrt T on ln T"
+
+
+@claim(
+    "oks-3",
+    "oks-thm-3",
+    Bound("upper end of the mean's interval under the bound ({kind})", "", "high", "bound", **STREAM),
+    Bound(
+        "its excess over the best kernel's loss, under the theorem's sum ({kind})",
+        "",
+        "over",
+        "allowed",
+        **STREAM,
+    ),
+    # below the comparator's loss there is no rate to see
+    Each(_not_rising(*rate, "excess", "n_samples"), where="least > 0", by="delta"),
+    table=_excess,
+    by="kind",
+)
 def oks_3(results):
     table = results.table("oks-thm-3")
-    for kind, rows, facts in _streams(results):
-        says = f"upper end of the mean's interval under the bound ({kind})"
-        yield Part(says, values=rows["high"], bound=rows["bound"], **facts)
-        says = f"its excess over the best kernel's loss, under the theorem's sum ({kind})"
-        yield Part(says, values=rows["high"] - rows["loss"], bound=rows["allowed"], **facts)
-        for delta, runs in rows.groupby("delta"):
-            excess = (runs["mean"] - runs["loss"]) / np.sqrt(runs["n_samples"])
-            if excess.min() <= 0.0:  # below the comparator's loss there is no rate to see
-                continue
-            says = f"excess over sqrt T not rising ({kind}, delta = {delta:g})"
-            slope = _slope_of(excess, runs, "n_samples")
-            yield Part(says, "slope of excess / sqrt T on ln T", **slope, **facts)
     yield (
         "The bound is judged on all streams, the rate only where it can be seen. "
         "The best kernel's predictor has norm 4 at most. At "
@@ -154,14 +159,11 @@ def oks_3(results):
     )
 
 
-@judges("oks-4", "oks-thm-1")
-def oks_4(results):
-    for kind, rows, facts in _streams(results):
-        for loss, runs in rows.groupby("loss", sort=False):
-            yield Part(f"{loss} loss ({kind})", values=runs["high"], bound=runs["bound"], **facts)
+regret = Bound("{loss} loss ({kind})", "", "high", "bound", **STREAM)
+claim("oks-4", "oks-thm-1", regret, table=_streams, by=["kind", "loss"])
 
 
-@judges("oks-5")
+@claim("oks-5")
 def oks_5(results):
     printed = []
     for data, figure, table in _by_data(results, "oks-fig-1", "oks-fig-2", "oks-fig-1-leaves"):
@@ -173,16 +175,11 @@ def oks_5(results):
         printed.append(f"{_gaps(table, 'accuracy', 'accuracy').mean():.3f} on {data}")
         yield from _apart("Best minus worst", gaps)
         draws = [_draw_of(name) for name in gaps.index]
-        yield Part(
-            f"{EXTREMES} best above {EXTREMES} worst, {data}",
-            "accuracy of the best minus the worst, ranked on one half of the test, seen on the other",
-            gaps,
-            np.zeros(len(gaps)),
-            at_least=WIDE,
-            units=draws,
-            unit="" if len(set(draws)) == len(draws) else "draw of species",
-            figure=figure,
-        )
+        says = f"{EXTREMES} best above {EXTREMES} worst, {data}"
+        measure = "accuracy of the best minus the worst, ranked on one half of the test, seen on the other"
+        unit = "" if len(set(draws)) == len(draws) else "draw of species"
+        how = {"at_least": WIDE, "units": draws, "unit": unit, "figure": figure}
+        yield Mean(says, measure, gaps, np.zeros(len(gaps)), **how)
     yield (
         f"Ranked and measured on the same test, as in the paper's figures, it is {', '.join(printed)}, in "
         "part by luck; ranked on half a test it is rather too small than too large."
@@ -208,18 +205,31 @@ def _gaps(table, first="accuracy_0", second="accuracy_1"):
     return pd.Series(gaps).groupby(level=0, sort=False).mean()
 
 
-@judges("oks-6", "oks-cor-2")
+def _quantiles(results):
+    table = _streams(results)
+    root = np.sqrt(table["n_visits"])
+    scaled = {f"scaled {side}": table[side] * root for side in ("drawn", "largest")}
+    return table.assign(**scaled, worst=table[["drawn", "largest"]].max(axis=1))
+
+
+says = "sqrt T times its 90% quantile not rising ({kind}, {side})"
+measure = "slope of sqrt T times the 90% quantile of the excess on ln T"
+constant = "excess under b / eps, the constant that the proof gives ({kind})"
+
+
+@claim(
+    "oks-6",
+    "oks-cor-2",
+    Bound(constant, "", "worst", "bound", **STREAM),
+    Each(
+        _not_rising(says, measure, "scaled {side}", "n_visits"),
+        where="abs(epsilon - 0.1) < 1e-8",
+        side=["drawn", "largest"],
+    ),
+    table=_quantiles,
+    by="kind",
+)
 def oks_6(results):
-    for kind, rows, facts in _streams(results):
-        largest = rows[["drawn", "largest"]].max(axis=1)
-        says = f"excess under b / eps, the constant that the proof gives ({kind})"
-        yield Part(says, values=largest, bound=rows["bound"], **facts)
-        rows = rows[np.isclose(rows["epsilon"], 0.1)]
-        measure = "slope of sqrt T times the 90% quantile of the excess on ln T"
-        for side in ("drawn", "largest"):
-            says = f"sqrt T times its 90% quantile not rising ({kind}, {side})"
-            slope = _slope_of(rows[side] * np.sqrt(rows["n_visits"]), rows, "n_visits")
-            yield Part(says, measure, **slope, **facts)
     table = results.table("oks-cor-2")
     least = (table["bound"] * table["epsilon"]).min()
     yield f"The constant b, which the O hides, is at least {least:.1f}, more than the loss of f = 0."

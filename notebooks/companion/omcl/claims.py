@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import gmean
 
 from companion.protocol import where
-from companion.run.claims import Part, Verdict, judges
+from companion.run.claims import Bound, Each, Mean, claim
 
 #: Data -> the figure that has its learning curves. Each is a part; of HTAD and IDOL2 the one that was there.
 CURVES = {
@@ -38,20 +38,30 @@ def curves_of(results):
     return {name: figure for name, figure in CURVES.items() if name != absent}
 
 
-def _data(name):
-    """Which data a part is on, by the name of a data set in a figure of several."""
+def _by_data(table):
+    """With where the data of each set is from, in a figure of several."""
     figures = {**CURVES, "categories": "thesis-fig-3.4-categories"}
-    return {"data_from": figures[name]} if name in figures else {"data_from": "thesis-fig-3.2", "of": name}
+    of = table["data"].where(~table["data"].isin(figures), "")
+    return table.assign(data_from=table["data"].map(figures).fillna("thesis-fig-3.2"), of=of)
 
 
-def _against_rivals(results, rivals):
-    """OMCL-BM's error minus that of the rivals, a pattern of their names, on each set of data."""
-    for name, figure in curves_of(results).items():
-        errors = at_end(results.table(figure))
-        for rival in errors.filter(regex=rivals):
-            measure = f"error of OMCL-BM minus that of {rival}"
-            pair = errors["OMCL-BM"], errors[rival]
-            yield Part(f"{name}, {rival}", measure, *pair, at_most=0.0, figure=figure)
+def _tables(results, figures, file="{}"):
+    """The tables of several figures on data (dict) in one."""
+    tables = {name: results.table(file.format(figure)) for name, figure in figures.items()}
+    return pd.concat(table.assign(data=name, figure=figures[name]) for name, table in tables.items())
+
+
+def _all_ends(results):
+    """The last looks of all learning curves, with data and figure."""
+    table = _tables(results, curves_of(results))
+    last = table.groupby(["data", "permutation"])["n_seen"].transform("max")
+    return table[table["n_seen"] == last]
+
+
+def _against(rivals):
+    """OMCL-BM's error minus that of the rivals on each set of data."""
+    part = Mean("{data}, {b}", "error of OMCL-BM minus that of {b}", "OMCL-BM", "{b}", at_most=0.0)
+    return Each(part, table=_all_ends, by="data", wide="test_error", index="permutation", b=rivals)
 
 
 def _two_voters(results):
@@ -62,37 +72,46 @@ def _two_voters(results):
             yield f"{name} has two cues. Where they differ their vote is tied, so it counts as wrong."
 
 
-@judges("omcl-1")
-def omcl_1(results):
-    yield from _against_rivals(results, "^cue: ")
+claim("omcl-1", "", _against("cue: *"))
+
+two_forms = "Flat has two forms: one long vector, as the thesis says, and the feature maps of equation 2.1."
+claim("omcl-2", "", _against(["Flat", "Flat maps", "Vote"]), two_forms)(_two_voters)
 
 
-@judges("omcl-2")
-def omcl_2(results):
-    yield from _against_rivals(results, "^(Flat|Flat maps|Vote)$")
-    yield "Flat has two forms: one long vector, as the thesis says, and the feature maps of equation 2.1."
-    yield from _two_voters(results)
-
-
-@judges("omcl-3", "thesis-fig-3.5")
-def omcl_3(results):
+def _on_objects(results):
+    """Support and errors after the last sample."""
     support = at_end(where(results.table("thesis-fig-3.5"), data="objects"), "support")
-    errors = at_end(results.table(CURVES["objects"]))
-    for method, share in (("OMCL-BM", 0.75), ("OMCL-BM sparser", 0.5)):
-        pair = support[method], support["OMCL-PERC"]
-        measure = f"support of {method} over OMCL-PERC's"
-        says = f"{method}, less than {share:g} of the support"
-        yield Part(says, measure, *pair, ratio=True, at_most=share)
-        pair = errors[method], errors["OMCL-PERC"]
-        measure = f"error of {method} minus OMCL-PERC's (1 point allowed)"
-        yield Part(f"{method}, error within 1 point", measure, *pair, at_most=0.01)
+    return support.add_prefix("support ").join(at_end(results.table(CURVES["objects"])).add_prefix("error "))
 
 
-@judges("omcl-4", "thesis-fig-3.2")
+claim(
+    "omcl-3",
+    "thesis-fig-3.5",
+    Mean(
+        "{a}, less than {a_title} of the support",
+        "support of {a} over OMCL-PERC's",
+        "support {a}",
+        "support OMCL-PERC",
+        ratio=True,
+        at_most="{a_title}",
+    ),
+    Mean(
+        "{a}, error within 1 point",
+        "error of {a} minus OMCL-PERC's (1 point allowed)",
+        "error {a}",
+        "error OMCL-PERC",
+        at_most=0.01,
+    ),
+    table=_on_objects,
+    a={"OMCL-BM": 0.75, "OMCL-BM sparser": 0.5},
+)
+
+
+@claim("omcl-4", "thesis-fig-3.2")
 def omcl_4(results):
     beside = []
     parts = []
-    for name, table in results.table("thesis-fig-3.2").groupby("data", sort=False):
+    for name, table in _by_data(results.table("thesis-fig-3.2")).groupby("data", sort=False):
         support = at_end(table, "support")
         online = at_end(table, "online_error")["OMCL-PERC"].mean()
         pair = support["OMCL-BM"], support["OMCL-PERC"]
@@ -102,57 +121,61 @@ def omcl_4(results):
             continue
         says = f"{name}, where OMCL-PERC errs on {online:.1%} while it learns"
         close = {"ratio": True, "at_least": 0.8, "at_most": 1.2}
-        parts.append(Part(says, "support of OMCL-BM over OMCL-PERC's", *pair, **close, **_data(name)))
+        close |= {column: table[column].iloc[0] for column in ("data_from", "of")}
+        parts.append(Mean(says, "support of OMCL-BM over OMCL-PERC's", *pair, **close))
     text = " ".join(["Close: within a fifth.", *(f"Not judged: {more}" for more in beside)])
     if not parts:
         text = f"Nowhere does OMCL-PERC err on less than {LOW:.0%} while it learns. {text}"
-        none = Verdict("omcl-4", "not testable here", text=text, p=1.0, **results.about("thesis-fig-3.2"))
-        return [Part("", verdict=none)]
+        return [results.given("not testable here", text)]
     return [*parts, text]
 
 
-@judges("omcl-5")
-def omcl_5(results):
+def _second_layers(results):
+    """Of each permutation what the weights of the second layer are."""
     places = list(curves_of(results))[1]
-    for name, figure in (("objects", "thesis-fig-3.6"), (places, "thesis-fig-3.3")):
-        table = results.table(f"{figure}.runs")
-        pair = table["diagonal"], table["off"]
-        measure = "mean weight on the diagonals minus mean off them"
-        above = {"at_least": 0.0, "relevant": 0.0, "figure": figure}
-        yield Part(f"{name}, diagonal above the rest", measure, *pair, **above)
-        measure = "share of classes whose largest weight is on a diagonal"
-        yield Part(f"{name}, most largest weights", measure, table["rows"], at_least=0.5, figure=figure)
+    return _tables(results, {"objects": "thesis-fig-3.6", places: "thesis-fig-3.3"}, "{}.runs")
 
 
-@judges("omcl-6")
-def omcl_6(results):
-    for name, figure in curves_of(results).items():
-        ties = at_end(results.table(figure), "tied")["Vote"]
-        yield Part(name, "share of tied test samples", ties, at_least=SOME, figure=figure)
-    yield "In the thesis 4% on IDOL2 and 11% on ETH-80, with four cues."
-    yield from _two_voters(results)
+diagonal = ("{data}, diagonal above the rest", "mean weight on the diagonals minus mean off them")
+largest = ("{data}, most largest weights", "share of classes whose largest weight is on a diagonal")
+claim(
+    "omcl-5",
+    "",
+    Mean(*diagonal, "diagonal", "off", at_least=0.0, relevant=0.0),
+    Mean(*largest, "rows", at_least=0.5),
+    table=_second_layers,
+    by="data",
+)
+
+ties = Mean("{data}", "share of tied test samples", "tied", at_least=SOME)
+note = "In the thesis 4% on IDOL2 and 11% on ETH-80, with four cues."
+claim("omcl-6", "", ties, note, table=_all_ends, by="data", where="method == 'Vote'")(_two_voters)
 
 
-@judges("omcl-7", "thesis-thm-3.1")
-def omcl_7(results):
-    """Exact: the bound holds on a sequence or fails."""
+@claim(  # exact: the bound holds on a sequence or fails
+    "omcl-7",
+    "thesis-thm-3.1",
+    Bound("{data}", "", "measured", "bound", n="permutation.nunique()"),
+    "For a second layer of gradient descent the loss is bounded; for OMCL-BM's, PA-I, the mistakes.",
+    table=lambda results: _by_data(results.table("thesis-thm-3.1.bounds").dropna(subset="bound")),
+    by="data",
+)
+def _own_loss(results):
     bounds = results.table("thesis-thm-3.1.bounds")
-    for name, table in bounds.dropna(subset="bound").groupby("data", sort=False):
-        n = table["permutation"].nunique()
-        yield Part(name, values=table["measured"], bound=table["bound"], n=n, **_data(name))
-    yield "For a second layer of gradient descent the loss is bounded; for OMCL-BM's, PA-I, the mistakes."
     passive = where(bounds, **{"second layer": "PA-I", "quantity": "cumulative loss"})
     below = (passive["measured"] <= passive["best cue"]).sum()
     text = "PA-I's own loss, of which no theorem speaks, is below the best cue's in"
     yield f"{text} {below} of {len(passive)} runs."
 
 
-@judges("omcl-8", "thesis-sec-3.3")
-def omcl_8(results):
-    table = where(results.table("thesis-sec-3.3"), method="OMCL-BM")
-    for name, runs in table.groupby("data", sort=False):
-        measure = "error of OMCL-BM, averaged minus last"
-        yield Part(name, measure, runs["average"], runs["last"], at_most=0.0, **_data(name))
+claim(
+    "omcl-8",
+    "thesis-sec-3.3",
+    Mean("{data}", "error of OMCL-BM, averaged minus last", "average", "last", at_most=0.0),
+    table=lambda results: _by_data(results.table("thesis-sec-3.3")),
+    by="data",
+    where="method == 'OMCL-BM'",
+)
 
 
 def settled(table):
@@ -169,7 +192,7 @@ def settled(table):
     return pd.DataFrame.from_dict(shares, "index", columns=errors.columns)
 
 
-@judges("omcl-9", "thesis-fig-3.4")
+@claim("omcl-9", "thesis-fig-3.4")
 def omcl_9(results):
     curves = results.table("thesis-fig-3.4")
     when = settled(curves)
@@ -177,7 +200,7 @@ def omcl_9(results):
     for rival in ("OMCL-BM", *cues):
         measure = f"share of samples until OMCL-PERC's test error settles minus {rival}'s"
         pair = when["OMCL-PERC"], when[rival]
-        yield Part(f"OMCL-PERC before {rival}", measure, *pair, at_most=0.0, relevant=LOOK)
+        yield Mean(f"OMCL-PERC before {rival}", measure, *pair, at_most=0.0, relevant=LOOK)
     online = at_end(curves, "online_error")[cues]
     test = at_end(curves)[cues]
     for says, errors, side in (
@@ -186,10 +209,10 @@ def omcl_9(results):
     ):
         pair = errors["cue: colour"], errors.drop(columns="cue: colour").mean(axis=1)
         measure = "error of colour minus the mean of the other cues"
-        yield Part(f"colour errs {says}", measure, *pair, **{side: 0.0})
+        yield Mean(f"colour errs {says}", measure, *pair, **{side: 0.0})
     lowest = results.table("thesis-fig-3.6.runs")["confused"]
     measure = "share of cues and classes whose lowest weight stands on the class most confused"
-    yield Part("most lowest weights", measure, lowest, at_least=0.5, figure="thesis-fig-3.6")
+    yield Mean("most lowest weights", measure, lowest, at_least=0.5, figure="thesis-fig-3.6")
     yield (
         "The caption of figure 3.4 compares OMCL-PERC with OMCL-BM only. Single cues (by Projectron++, "
         "as in OMCL-BM) are among its curves, but no sentence of the thesis compares them."
@@ -206,22 +229,20 @@ def at_half(table):
     return pd.Series(errors).unstack()
 
 
-def _by_data_and_method(results):
+def _halves(results):
+    """`at_half` of every data set and method."""
     images = results.record("thesis-sec-7.2.1")["our_data"].partition(" (")[0]
     for (data, method), table in results.table("thesis-sec-7.2.1").groupby(["data", "method"], sort=False):
-        of = {"data_from": "thesis-sec-7.2.1", "of": images if data == "objects" else data}
-        yield f"{data}, {method}", at_half(table), of
+        of = images if data == "objects" else data
+        yield at_half(table).assign(data=data, method=method, of=of)
 
 
-@judges("ask-1", "thesis-sec-7.2.1")
-def ask_1(results):
-    for name, errors, of in _by_data_and_method(results):
-        measure = "error with half of the labels, by the margin, minus that with all (half a point allowed)"
-        yield Part(name, measure, errors["margin"], errors["all"], at_most=0.005, **of)
+def _at_half(measure, baseline, **limits):
+    part = Mean("{data}, {method}", measure, "margin", baseline, **limits)
+    return Each(part, table=lambda results: pd.concat(_halves(results)), by=["data", "method"])
 
 
-@judges("ask-2", "thesis-sec-7.2.1")
-def ask_2(results):
-    for name, errors, of in _by_data_and_method(results):
-        measure = "error with half of the labels, by the margin minus at random"
-        yield Part(name, measure, errors["margin"], errors["random"], at_most=0.0, relevant=0.005, **of)
+measure = "error with half of the labels, by the margin, minus that with all (half a point allowed)"
+claim("ask-1", "thesis-sec-7.2.1", _at_half(measure, "all", at_most=0.005))
+measure = "error with half of the labels, by the margin minus at random"
+claim("ask-2", "thesis-sec-7.2.1", _at_half(measure, "random", at_most=0.0, relevant=0.005))

@@ -4,7 +4,7 @@ What is written by hand stands in ``notebooks/book/`` (``conf.py``, the pages, `
 executed notebooks and what follows from the tables (verdicts, public names) are put together.
 """
 
-import inspect
+import ast
 import io
 import os
 import re
@@ -348,13 +348,35 @@ def _verdict(row):
     if tiers:
         lines += [f"**By data, clock and count:** {'; '.join(tiers)}.", ""]
     lines += [":::{dropdown} Part by part", with_labels(in_lines(row.text or "One part.")), ":::"]
-    function = judge_of(row.id)
-    if function is not None:
-        place = Path(inspect.getsourcefile(function)).relative_to(FOLDER.parent).as_posix()
-        code = ["```python", inspect.getsource(function).rstrip(), "```"]
+    judged_by = judge_of(row.id)
+    if judged_by is not None:
+        place = Path(judged_by.file).relative_to(FOLDER.parent).as_posix()
+        code = ["```python", code_of(row.id, judged_by.file), "```"]
         lines += ["", f"(judge-{row.id})=", f':::{{dropdown}} How it is judged: `judge("{row.id}")`, {place}']
         lines += [*code, ":::"]
     return lines
+
+
+def code_of(claim, file):
+    """The code that judges a claim, after what is assigned for it."""
+    text = Path(file).read_text(encoding="utf-8")
+    assigned = {}
+    for statement in ast.parse(text).body:
+        nodes = list(ast.walk(statement))
+        first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
+        lines = "\n".join(text.splitlines()[first - 1 : statement.end_lineno])
+        used = [code for node in nodes for code in assigned.get(getattr(node, "id", ""), ())]
+        if any(getattr(node, "value", "") == claim for node in nodes):
+            return "\n".join(dict.fromkeys([*used, lines]))
+        if isinstance(statement, ast.Assign):
+            names = [
+                node.id
+                for target in statement.targets
+                for node in ast.walk(target)
+                if isinstance(node, ast.Name)
+            ]
+            assigned |= dict.fromkeys(names, [*used, lines])
+    return ""
 
 
 def reference_pages():

@@ -3,7 +3,6 @@
 ``python -m companion.run.verdicts BEFORE AFTER`` compares those of two folders of results, claim by claim.
 """
 
-import inspect
 import os
 import sys
 from pathlib import Path
@@ -173,9 +172,9 @@ def verdict_table(table, directory, home):
         for file in (f"{row.figure}.png", f"{row.figure}.md"):
             if (directory / file).is_file():
                 yield f"[{row.figure}]({_link(directory / file, home)})"
-        function = judge_of(row.id)
-        if function:
-            yield f"[{function.__name__}]({_link(inspect.getsourcefile(function), home)})"
+        judged_by = judge_of(row.id)
+        if judged_by:
+            yield f"[{row.id.replace('-', '_')}]({_link(judged_by.file, home)})"
 
     decided = table["original"] if directory.name == "original" else table["verdict"]
     return f"{count_of(decided)}\n\n" + verdict_map(table, links)
