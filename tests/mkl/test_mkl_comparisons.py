@@ -10,7 +10,7 @@ from mkl_data import blocks_of_the_book
 from plain_kernels import whole_of
 
 from companion.mkl import rivals, settings, tasks
-from companion.mkl.online import OMCLOnKernels
+from companion.mkl.rivals import OMCLOnKernels
 from companion.plots import mkl as draw
 from companion.run import figures
 from cuelearn import datasets

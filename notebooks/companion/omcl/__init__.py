@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from companion import study
 from companion.cue_tasks import Distances, Permutation, class_errors, handed, mean_error
-from companion.omcl.settings import GRIDS, LEVELS, NATURAL, STANDARD_ERRORS
+from companion.omcl.settings import GRIDS, LEVELS, NATURAL, QUERIES, STANDARD_ERRORS
 from companion.protocol import FIRST_STAGE, grid_points
 from cuelearn.core.choice import ROUNDING, first_best
 from cuelearn.mkl import OBSCURE, OM2
@@ -318,3 +318,36 @@ def run_all(sweep, tasks, step, grids=GRIDS):
 def edges(chosen, grids=GRIDS, by=()):
     """Which choices lie at the edge of their grid, and how often, as a text."""
     return study.edges(chosen, grids, NATURAL, by)
+
+
+def shortened(split, n_train, n_test):
+    """The first training samples of a split, and as many tests, evenly chosen."""
+    tests = np.linspace(0, split.test.size - 1, min(n_test, split.test.size)).astype(int)
+    inner = split.inner[split.inner < n_train]
+    held = split.held[split.held < n_train]
+    return split._replace(train=split.train[:n_train], test=split.test[tests], inner=inner, held=held)
+
+
+def queries(seed):
+    """Rule, value of its parameter, query; first the one that requests all labels."""
+    yield "all", 1.0, None
+    for rule, (query, name, grid) in QUERIES.items():
+        draws = {} if rule == "threshold" else {"seed": seed}
+        for value in grid:
+            yield rule, value, query(**{name: value}, **draws)
+
+
+def few_labels_run(permutation, task):
+    """Share of labels requested and test error of both methods under all rules, on one permutation."""
+    run = Permutation(task, task.splits[permutation])
+    factors, _ = run.choose_widths(run.cues)
+    inside, across = run.kernels(run.cues, factors)
+    cues = [(cue, KernelPerceptron("precomputed"), j) for j, cue in enumerate(run.cues)]
+    rows = []
+    for rule, value, query in queries(permutation):
+        for method, model in {"OM2": OM2("precomputed", n_epochs=1), "OMCL": OMCL(cues)}.items():
+            model.set_params(query=query).fit(inside, run.labels)
+            error = mean_error(model.predict(across) != run.truth, run.truth, run.n_classes)
+            row = {"permutation": permutation, "method": method, "rule": rule, "value": value}
+            rows.append(row | {"requested": model.n_queries_ / run.labels.size, "test_error": error})
+    return pd.DataFrame(rows)

@@ -9,8 +9,8 @@ import pandas as pd
 from companion import cue_tasks
 from companion import omcl as experiments
 from companion.intervals import interval
+from companion.omcl import few_labels_run, shortened
 from companion.omcl.claims import at_end, at_half, curves_of, settled
-from companion.omcl.few_labels import few_labels_run, shortened
 from companion.omcl.settings import FEW_LABELS, LEVELS
 from companion.plots import omcl as draw
 from companion.plots.common import curves, legend, mosaic, panels
