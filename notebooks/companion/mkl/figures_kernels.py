@@ -240,7 +240,9 @@ Errors with {most:,} kernels: {errors}. At $\\alpha = 0.005$ UFO-MKL takes {time
 of OBSCURE (in the thesis a third to a fifth) and reads {times[rows]:.2g} times the kernel rows. Of {runs}
 runs of each method, {reached[UFOMKL sparse]} of UFO-MKL and {reached[OBSCURE]} of OBSCURE reach the gap of
 5%; any others end at the limit of epochs. Validation chose C = {C[OBSCURE]:g} for OBSCURE and {C[UFOMKL]:g}
-for UFO-MKL, of equally accurate values the smallest. From one number of kernels to the next, time goes like
+for UFO-MKL, of equally accurate values the smallest.
+
+From one number of kernels to the next, time goes like
 $F$ to the power of {power[OBSCURE][min]:.2f} to {power[OBSCURE][max]:.2f} for OBSCURE and
 {power[UFOMKL][min]:.2f} to {power[UFOMKL][max]:.2f} for UFO-MKL. The matrices of {n} samples take
 {megabytes[min]:.0f} to {megabytes[max]:.0f} MB, and {memory:.0f} MB are set aside: all matrices fit for {fit}
