@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from processes import printed
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = "skimage PIL matplotlib h5py pooch dask distributed IPython ipywidgets nbformat nbconvert papermill"
@@ -64,8 +65,7 @@ assert len(datasets.base.simulator("captions").VERBS) == 10
 
 def run(python, code, place, **env):
     env = {"PATH": os.environ["PATH"], "NUMBA_CACHE_DIR": str(place / "numba"), **env}
-    done = subprocess.run([python, "-c", code], cwd=place, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+    printed([python, "-c", code], cwd=place, env=env)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def wheel(tmp_path_factory):
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, place / "source")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--wheel-dir", place, place / "source"], check=True)
+    printed([*pip, "--wheel-dir", place, place / "source"])
     (built,) = place.glob("*.whl")
     return built
 
@@ -177,12 +177,11 @@ def test_where_nobody_may_write_compiled_code_is_cached_for_this_user_alone(read
 @pytest.mark.long
 def test_a_bare_environment(wheel, tmp_path):
     """`pip install` of the wheel, from the network, into an environment that has nothing."""
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+    printed([sys.executable, "-m", "venv", tmp_path / "env"])
     python = tmp_path / "env" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)
+    printed([python, "-m", "pip", "install", "--quiet", wheel])
     run(python, LEAN + FITS, tmp_path)
-    listed = [python, "-m", "pip", "list", "--format", "freeze"]
-    assert len(subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()) < 25
+    assert len(printed([python, "-m", "pip", "list", "--format", "freeze"]).splitlines()) < 25
 
 
 def test_a_notebook_beside_the_installed_package_keeps_its_results_where_it_lies(site, tmp_path):

@@ -3,12 +3,12 @@
 import ast
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+from processes import printed
 
 from companion.run.claims import claims
 from companion.run.records import DEFAULTS, NOT_PARAMETERS
@@ -85,9 +85,7 @@ def test_notebook_runs_in_smoke(chapter, tmp_path):
     (tmp_path / ".cache" / "cues").symlink_to(cues)
     command = [sys.executable, "-m", "companion.run.runner", "--root", str(tmp_path), "--profile", "smoke"]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
-    quiet = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
-    done = subprocess.run([*command, "--chapter", chapter], env=kept, **quiet)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+    printed([*command, "--chapter", chapter], env=kept)
     directory = tmp_path / "figures" / "smoke"
     assert (directory / "README.md").is_file() and not list(directory.rglob(".*tmp-*"))
     text = (directory / "claims.csv").read_text(encoding="utf-8")
