@@ -64,10 +64,9 @@ def test_round_trip(name, fitted, tmp_path):
 
 
 @pytest.mark.parametrize("name", OF_SAMPLES)
-@pytest.mark.parametrize("labels", [["ant", "bee", "cat"], [False, True, True]], ids=["words", "two classes"])
-def test_labels_come_back(name, labels, tmp_path):
+def test_two_words_come_back(name, tmp_path):
     X, y = data(name, 40)
-    model = make(name).fit(X, np.array(labels)[y])
+    model = make(name).fit(X, np.array(["ant", "bee", "bee"])[y])
     model.save(tmp_path / "model")
     found = attached(load(tmp_path / "model"), model)
     equal(found.classes_, model.classes_, "classes_")

@@ -72,11 +72,20 @@ def test_batches_of_any_size_are_one_pass(name, size, labels):
 
 
 @pytest.mark.parametrize("name", ONLINE)
-def test_fit_forgets_and_learning_goes_on(name):
+def test_fit_forgets_and_learning_goes_on(name, tmp_path):
+    """Also from a file, where nothing is drawn as without it."""
     X, y = stream()
     whole = learner(name).fit(X, y)
-    parts = learner(name).fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
+    parts = learner(name).fit(X[:90], y[:90])
+    parts.save(tmp_path / "model")
+    loaded = [load(tmp_path / "model") for _ in range(2)]
+    same(loaded[0], parts, X)
+    for each in (parts, *loaded):
+        each.partial_fit(X[90:], y[90:])
     same(parts, whole, X)
+    same(loaded[1], loaded[0], X)
+    if name not in DRAWING:
+        same(loaded[0], parts, X)
     same(parts.fit(X, y), whole, X)
     np.testing.assert_array_equal(parts.online_errors_, whole.online_errors_)
 
@@ -112,18 +121,3 @@ def test_a_refused_batch_leaves_no_trace(name):
         each.partial_fit(X[50:], y[50:])
     same(model, sound, X)
     np.testing.assert_array_equal(model.online_errors_, sound.online_errors_)
-
-
-@pytest.mark.parametrize("name", ONLINE)
-def test_a_loaded_model_learns_on(name, tmp_path):
-    """As another copy of it does, and where nothing is drawn as the saved one."""
-    X, y = stream()
-    model = learner(name).fit(X[:90], y[:90])
-    model.save(tmp_path / "model")
-    copies = [load(tmp_path / "model") for _ in range(2)]
-    same(copies[0], model, X)
-    for each in (model, *copies):
-        each.partial_fit(X[90:], y[90:])
-    same(copies[1], copies[0], X)
-    if name not in DRAWING:
-        same(copies[0], model, X)
