@@ -106,10 +106,12 @@ def test_a_fitted_model_survives_an_interrupted_fit(name, n_moments):
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ValueError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_answers_before_a_failing_oracle_remain(error):
     X, y = data("OMCL")
-    model = make("OMCL", query=MarginQuery(1.0)).partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    model, twin = (
+        make("OMCL", query=MarginQuery(1.0)).partial_fit(X[:20], y[:20], classes=[0, 1, 2]) for _ in range(2)
+    )
     asked = []
 
     def oracle(i):
@@ -120,12 +122,10 @@ def test_answers_before_a_failing_oracle_remain(error):
 
     with pytest.raises(error, match="no label"):
         model.partial_fit(X[20:], oracle)
-    assert model.n_seen_ == 20 + asked[-1]
-    assert model.n_queries_ >= 4
     rest = model.n_seen_
-    twin = make("OMCL", query=MarginQuery(1.0)).partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    assert rest == 20 + asked[-1] and model.n_queries_ >= 4
     twin.partial_fit(X[20:], y[20:])
-    model.partial_fit(X[rest:], lambda i: y[rest + i])
+    model.partial_fit(X[rest:], y[rest:])
     assert content(model) == content(twin)
 
 

@@ -100,22 +100,20 @@ def test_a_refused_batch_leaves_no_trace(name):
     with pytest.raises(NotFittedError):
         new.predict(X)
     model, sound = (learner(name).partial_fit(X[:50], y[:50], **CLASSES) for _ in range(2))
-    X_new, y_new = X[50:100], y[50:100]
-    negative, missing = X_new.copy(), X_new.copy()
-    negative[40, 2] = -1.0
+    batch, labels, missing = X[50:100], y[50:100], X[50:100].copy()
     missing[40, 2] = np.nan
     refused = [
-        (missing, y_new, {}, "NaN"),
-        (X_new, y_new[:49], {}, "inconsistent numbers|one label per sample"),
-        (X_new, y_new + 1, {}, r"y holds labels outside classes: \[3\]"),
-        (X_new, y_new, {"classes": [0, 1]}, "classes must not change between calls of partial_fit"),
-        (X_new, y_new, {"sample_weight": np.ones(49)}, r"must have shape \(50,\)"),
+        (missing, labels, {}, "NaN"),
+        (batch, labels[:49], {}, "inconsistent numbers|one label per sample"),
+        (batch, labels + 1, {}, r"y holds labels outside classes: \[3\]"),
+        (batch, labels, {"classes": [0, 1]}, "classes must not change"),
+        (batch, labels, {"sample_weight": np.ones(49)}, r"must have shape \(50,\)"),
     ]
     if name not in LINEAR:
-        refused.append((negative, y_new, {}, "negative"))
-    for bad, labels, options, match in refused:
+        refused.append((np.where(missing == missing, batch, -1.0), labels, {}, "negative"))
+    for bad, given, options, match in refused:
         with pytest.raises(ValueError, match=match):
-            model.partial_fit(bad, labels, **options)
+            model.partial_fit(bad, given, **options)
         same(model, sound, X)
     for each in (model, sound):
         each.partial_fit(X[50:], y[50:])
