@@ -50,9 +50,8 @@ def test_two_classes_and_what_is_refused():
     named = np.array(["b", "a"])[(y == 1).astype(int)]
     for name in ("OM2", "OBSCURE", "UFOMKL", "PegasosMKL", "MCMKL"):
         model = estimators.make(name).fit(X, named)
-        value = common_objective(
-            model, X, named, C=model.C, p=1.0 if name == "MCMKL" else getattr(model, "p_", "auto")
-        )
+        p = 1.0 if name == "MCMKL" else getattr(model, "p_", "auto")
+        value = common_objective(model, X, named, C=model.C, p=p)
         assert model.objective_ == pytest.approx(value, rel=1e-5), name
     for bad in (y[:5], np.where(y == 0, "c", named)):
         with pytest.raises(ValueError, match="y must have one label per|y holds labels outside"):
