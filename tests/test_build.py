@@ -29,8 +29,8 @@ def project():
 def extra(project, name):
     """Requirements of an extra, those of the extras that it names too."""
     found = [Requirement(text) for text in project["optional-dependencies"][name]]
-    more = [extra(project, inner) for r in found if r.name == "cuelearn" for inner in sorted(r.extras)]
-    return sum(more, [r for r in found if r.name != "cuelearn"])
+    inner = [extra(project, name) for r in found if r.name == "cuelearn" for name in r.extras]
+    return sum(inner, [r for r in found if r.name != "cuelearn"])
 
 
 def core(project):

@@ -1,13 +1,13 @@
 """After an interruption anywhere an estimator is as before the call, and continues as if it had not been."""
 
 import copy
-import subprocess
 import sys
 import textwrap
 
 import numpy as np
 import pytest
 from common.estimators import ESTIMATORS, data, make, outputs
+from processes import printed
 
 from cuelearn.core.storage import pack
 from cuelearn.omcl import MarginQuery
@@ -24,23 +24,21 @@ class Interrupter:
         self.lines = 0
 
     def __enter__(self):
-        sys.settrace(self._enter_function)
+        sys.settrace(self._trace)
         return self
 
     def __exit__(self, kind, error, traceback):
         sys.settrace(None)
 
-    def _enter_function(self, frame, event, argument):
-        if "cuelearn" in frame.f_code.co_filename and "tests" not in frame.f_code.co_filename:
-            return self._run_line
-        return None
-
-    def _run_line(self, frame, event, argument):
-        if event == "line" and frame.f_code.co_name not in ("checked", "restore"):
+    def _trace(self, frame, event, argument):
+        code = frame.f_code
+        if "cuelearn" not in code.co_filename or "tests" in code.co_filename:
+            return None
+        if event == "line" and code.co_name not in ("checked", "restore"):
             self.lines += 1
             if self.lines == self.moment:
                 raise KeyboardInterrupt
-        return self._run_line
+        return self._trace
 
 
 def content(model):
@@ -173,6 +171,4 @@ def test_the_stop_button(tmp_path):
         model.partial_fit(X[:5], y[:5])
         print(stopped)
     """
-    run = [sys.executable, "-c", textwrap.dedent(code)]
-    result = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert int(result.stdout) > 5
+    assert int(printed([sys.executable, "-c", textwrap.dedent(code)], cwd=tmp_path)) > 5
