@@ -3,12 +3,12 @@
 import ast
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+from processes import printed
 
 from companion.run.claims import claims
 from companion.run.records import DEFAULTS, NOT_PARAMETERS
@@ -60,21 +60,19 @@ def test_notebook_has_the_parameters_that_the_runner_sets(path):
     assert given == ", ".join(f"{name}={name}" for name in DEFAULTS[path.stem])
 
 
-@pytest.mark.parametrize(
-    "chapter",
-    [
-        chapter if chapter == "oks" else pytest.param(chapter, marks=pytest.mark.long)
-        for chapter in CHAPTERS
-        if chapter not in sum(WITH.values(), ())
-    ],
-)
+ALONE = [chapter for chapter in CHAPTERS if chapter not in sum(WITH.values(), ())]
+LONG = [pytest.param(chapter, marks=pytest.mark.long) for chapter in ALONE if chapter != "oks"]
+
+
+@pytest.mark.parametrize("chapter", ["oks", *LONG])
 def test_notebook_runs_in_smoke(chapter, tmp_path):
     """In a directory of its own, so that it finds no earlier result but the tests' descriptions of pictures.
     `make figures` runs all notebooks; `make test` one of them."""
     (tmp_path / "notebooks").mkdir()
-    for name in ("notebooks/companion", "data"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    for name in (chapter, *WITH.get(chapter, ())):
+    for place in ("notebooks/companion", "data"):
+        (tmp_path / place).symlink_to(ROOT / place)
+    names = chapter, *WITH.get(chapter, ())
+    for name in names:
         notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
         for cell in notebook.cells:
             cell.source = CONTROL.sub(r"\1(\2,), \2", cell.source)
@@ -85,12 +83,10 @@ def test_notebook_runs_in_smoke(chapter, tmp_path):
     (tmp_path / ".cache" / "cues").symlink_to(cues)
     command = [sys.executable, "-m", "companion.run.runner", "--root", str(tmp_path), "--profile", "smoke"]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
-    quiet = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
-    done = subprocess.run([*command, "--chapter", chapter], env=kept, **quiet)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+    printed([*command, "--chapter", chapter], env=kept)
     directory = tmp_path / "figures" / "smoke"
     assert (directory / "README.md").is_file() and not list(directory.rglob(".*tmp-*"))
     text = (directory / "claims.csv").read_text(encoding="utf-8")
-    for one in (chapter, *WITH.get(chapter, ())):
-        assert (directory / "notebooks" / f"{one}.ipynb").is_file()
-        assert all(f"\n{claim}," in text for claim in claims(one).index)
+    for name in names:
+        assert (directory / "notebooks" / f"{name}.ipynb").is_file()
+        assert all(f"\n{claim}," in text for claim in claims(name).index)

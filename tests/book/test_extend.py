@@ -3,12 +3,12 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from processes import printed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,23 +21,15 @@ def test_a_figure_and_its_claim(tmp_path):
     page = (notebooks / "book" / "extend.md").read_text(encoding="utf-8")
     section = page.split("## A figure\n")[1].split("\n## ")[0]
     blocks = re.findall(r"```(?:text|python)\n(.*?)```", section, re.DOTALL)
-    files = [
-        name
-        for name in re.findall(r"`notebooks/(companion/[\w/]+\.(?:csv|py))`", section)
-        if "catalogue" not in name
-    ]
+    files = re.findall(r"`notebooks/(companion/[\w/]+\.(?:csv|py))`", section)
+    files = [name for name in files if "catalogue" not in name]
     assert len(blocks) == len(files) == 4
     for name, block in zip(files, blocks, strict=True):
         with open(notebooks / name, "a", encoding="utf-8") as file:
             file.write(block)
-    paths = os.pathsep.join([str(notebooks), str(ROOT)])
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CUELEARN_RUN")}
-    command = [sys.executable, "-m", "companion.run.runner", "--root", str(tmp_path), "--profile", "smoke"]
-    command += ["--figure", "thesis-fig-4.9-mine"]
-    done = subprocess.run(
-        command, env=environment | {"PYTHONPATH": paths}, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = [sys.executable, "-m", "companion.run.runner", "--root", tmp_path, "--profile", "smoke"]
+    paths = {"PYTHONPATH": os.pathsep.join([str(notebooks), str(ROOT)])}
+    printed([*command, "--figure", "thesis-fig-4.9-mine"], env=os.environ | paths, cwd=tmp_path)
     results = tmp_path / "figures" / "smoke"
     assert len(pd.read_csv(results / "thesis-fig-4.9-mine.csv")) == 6
     assert (results / "thesis-fig-4.9-mine.png").stat().st_size > 5000

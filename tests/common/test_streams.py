@@ -72,11 +72,20 @@ def test_batches_of_any_size_are_one_pass(name, size, labels):
 
 
 @pytest.mark.parametrize("name", ONLINE)
-def test_fit_forgets_and_learning_goes_on(name):
+def test_fit_forgets_and_learning_goes_on(name, tmp_path):
+    """Also from a file, where nothing is drawn as without it."""
     X, y = stream()
     whole = learner(name).fit(X, y)
-    parts = learner(name).fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
+    parts = learner(name).fit(X[:90], y[:90])
+    parts.save(tmp_path / "model")
+    loaded = [load(tmp_path / "model") for _ in range(2)]
+    same(loaded[0], parts, X)
+    for each in (parts, *loaded):
+        each.partial_fit(X[90:], y[90:])
     same(parts, whole, X)
+    same(loaded[1], loaded[0], X)
+    if name not in DRAWING:
+        same(loaded[0], parts, X)
     same(parts.fit(X, y), whole, X)
     np.testing.assert_array_equal(parts.online_errors_, whole.online_errors_)
 
@@ -91,39 +100,22 @@ def test_a_refused_batch_leaves_no_trace(name):
     with pytest.raises(NotFittedError):
         new.predict(X)
     model, sound = (learner(name).partial_fit(X[:50], y[:50], **CLASSES) for _ in range(2))
-    X_new, y_new = X[50:100], y[50:100]
-    negative, missing = X_new.copy(), X_new.copy()
-    negative[40, 2] = -1.0
+    batch, labels, missing = X[50:100], y[50:100], X[50:100].copy()
     missing[40, 2] = np.nan
     refused = [
-        (missing, y_new, {}, "NaN"),
-        (X_new, y_new[:49], {}, "inconsistent numbers|one label per sample"),
-        (X_new, y_new + 1, {}, r"y holds labels outside classes: \[3\]"),
-        (X_new, y_new, {"classes": [0, 1]}, "classes must not change between calls of partial_fit"),
-        (X_new, y_new, {"sample_weight": np.ones(49)}, r"must have shape \(50,\)"),
+        (missing, labels, {}, "NaN"),
+        (batch, labels[:49], {}, "inconsistent numbers|one label per sample"),
+        (batch, labels + 1, {}, r"y holds labels outside classes: \[3\]"),
+        (batch, labels, {"classes": [0, 1]}, "classes must not change"),
+        (batch, labels, {"sample_weight": np.ones(49)}, r"must have shape \(50,\)"),
     ]
     if name not in LINEAR:
-        refused.append((negative, y_new, {}, "negative"))
-    for bad, labels, options, match in refused:
+        refused.append((np.where(missing == missing, batch, -1.0), labels, {}, "negative"))
+    for bad, given, options, match in refused:
         with pytest.raises(ValueError, match=match):
-            model.partial_fit(bad, labels, **options)
+            model.partial_fit(bad, given, **options)
         same(model, sound, X)
     for each in (model, sound):
         each.partial_fit(X[50:], y[50:])
     same(model, sound, X)
     np.testing.assert_array_equal(model.online_errors_, sound.online_errors_)
-
-
-@pytest.mark.parametrize("name", ONLINE)
-def test_a_loaded_model_learns_on(name, tmp_path):
-    """As another copy of it does, and where nothing is drawn as the saved one."""
-    X, y = stream()
-    model = learner(name).fit(X[:90], y[:90])
-    model.save(tmp_path / "model")
-    copies = [load(tmp_path / "model") for _ in range(2)]
-    same(copies[0], model, X)
-    for each in (model, *copies):
-        each.partial_fit(X[90:], y[90:])
-    same(copies[1], copies[0], X)
-    if name not in DRAWING:
-        same(copies[0], model, X)

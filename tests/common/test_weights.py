@@ -107,13 +107,12 @@ def test_weights_are_refused_by_name(name):
         "positive for samples of at least two classes": np.where(y == 1, 1.0, 0.0),
         r"sample_weight must have shape \(30,\)": weights[1:],
         "sample_weight must be 0 or at least": np.where(y == 1, 1e-310, 1.0),
-        "at least one positive weight, got zeros only": 0.0,
     }
     for message, wrong in bad.items():
         with pytest.raises(ValueError, match=message):
-            make(name, None).fit(K, y, sample_weight=wrong)
+            make(name).fit(K, y, sample_weight=wrong)
     with pytest.raises(ValueError, match="names classes of which y has no sample with weight: .*9"):
-        make(name, None, class_weight={9: 1.0}).fit(K, y, **given(name, y))
+        make(name, class_weight={9: 1.0}).fit(K, y, **given(name, y))
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
@@ -121,25 +120,18 @@ def test_a_class_without_weight_is_not_trained(name):
     """As a fit without its samples, and it is never predicted; weights for classes of other folds are
     accepted."""
     K, y, _ = problem()
-    kept = np.flatnonzero(y != 1)
-    scores = given(name, y)
-    class_weight = {0: 1.0, 1: 5.0, 2: 2.0}
-    folds = [(np.arange(0, N, 2), np.arange(1, N, 2))]
-    model = make(name, folds, class_weight=class_weight).fit(K, y, **scores, sample_weight=1.0 * (y != 1))
-    within = [
-        (np.flatnonzero(np.isin(kept, train)), np.flatnonzero(np.isin(kept, test))) for train, test in folds
-    ]
+    kept, scores = np.flatnonzero(y != 1), given(name, y)
+    options = {"class_weight": {0: 1.0, 1: 5.0, 2: 2.0}}
+    fold = np.arange(0, N, 2), np.arange(1, N, 2)
+    model = make(name, [fold], **options).fit(K, y, **scores, sample_weight=1.0 * (y != 1))
+    within = tuple(np.flatnonzero(np.isin(kept, rows)) for rows in fold)
     part = {key: value[kept] for key, value in scores.items()}
-    alone = make(name, within, class_weight=class_weight).fit(K[:, kept][:, :, kept], y[kept], **part)
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert model.untrained_classes_.tolist() == [1]
+    alone = make(name, [within], **options).fit(K[:, kept][:, :, kept], y[kept], **part)
+    assert model.classes_.tolist() == [0, 1, 2] and model.untrained_classes_.tolist() == [1]
     decision = model.decision_function(K, **scores)
     expected = alone.decision_function(K[:, :, kept], **scores)
-    assert decision.shape == (N, 3)
-    largest = np.abs(expected).max()
-    np.testing.assert_allclose(
-        decision[:, 2] - decision[:, 0], expected, atol=LOOSE.get(name, 5e-3) * largest
-    )
+    near = LOOSE.get(name, 5e-3) * np.abs(expected).max()
+    np.testing.assert_allclose(decision[:, 2] - decision[:, 0], expected, atol=near)
     np.testing.assert_allclose(decision[:, 1], decision[:, [0, 2]].min(axis=1) - 1.0)
     assert set(model.predict(K, **scores)) <= {0, 2}
 
@@ -153,24 +145,19 @@ def test_probabilities_of_a_class_without_weight():
     assert np.isneginf(model.predict_log_proba(K)[:, 0]).all()
 
 
-@pytest.mark.parametrize("kernel", [RBF(), RBF(factor=0.3), ExpDistance("cityblock")])
+@pytest.mark.parametrize("kernel", [RBF(), ExpDistance("cityblock")])
 def test_the_mean_scale_counts_weights(kernel):
     """Weight 2 is the sample twice; weights that differ little from 1 change little."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, 3))
-    y = np.arange(N) % 2
-    counts = rng.integers(0, 4, size=N)
+    X, y, counts = rng.normal(size=(N, 3)), np.arange(N) % 2, rng.integers(0, 4, size=N)
 
     def scale(X, y, weights):
         model = AverageKernelSVM([("all", kernel, slice(None))]).fit(X, y, sample_weight=weights)
         return model.bank_.kernels_[0].scale
 
-    twice = scale(np.repeat(X, counts, axis=0), np.repeat(y, counts), None)
-    assert scale(X, y, counts) == pytest.approx(twice, rel=1e-6)
-    plain = scale(X, y, None)
-    assert scale(X, y, np.full(N, 0.3)) == plain
-    assert scale(X, y, 1.0 + 0.01 * rng.random(N)) == plain
-    assert scale(X, y, counts) != plain
+    twice, plain = scale(np.repeat(X, counts, axis=0), np.repeat(y, counts), None), scale(X, y, None)
+    assert scale(X, y, counts) == pytest.approx(twice, rel=1e-6) != plain
+    assert scale(X, y, np.full(N, 0.3)) == scale(X, y, 1.0 + 0.01 * rng.random(N)) == plain
 
 
 def test_ensembles_of_a_rare_class():
@@ -187,17 +174,15 @@ def test_labels_of_an_indicator_matrix(name):
     """A dict weighs the positive samples of its columns, "balanced" both sides of each; a column whose
     positive samples have no weight is not trained."""
     K, y, weights = problem()
-    Y = (y[:, None] == [0, 1, 2]).astype(int)
+    Y = np.eye(3, dtype=int)[y]
     for class_weight in ({1: 3.0}, "balanced"):
         model = make(name, class_weight=class_weight).fit(K, Y, sample_weight=weights)
-        for c in range(3):
-            of_column = weights.copy()
+        for c, positive in enumerate(Y.T):
+            of_column = weights * np.where(positive & (c == 1), 3.0, 1.0)
             if class_weight == "balanced":
-                positive = weights[y == c].sum()
-                of_column *= weights.sum() / (2.0 * np.where(y == c, positive, weights.sum() - positive))
-            else:
-                of_column[y == c] *= class_weight.get(c, 1.0)
-            wanted = make(name).fit(K, Y[:, c], sample_weight=of_column).decision_function(K)
+                sides = np.bincount(positive, weights)
+                of_column = weights * weights.sum() / (2.0 * sides[positive])
+            wanted = make(name).fit(K, positive, sample_weight=of_column).decision_function(K)
             found = model.decision_function(K)[:, c]
             np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
     with pytest.warns(UserWarning, match=r"not trained: \[1\]"):
@@ -217,11 +202,9 @@ def test_selected_svm_weighs_its_machines():
 
 
 def test_folds_of_one_class_are_named():
-    y, rows = np.arange(30) % 3, np.arange(30)
-    X = np.random.default_rng(0).normal(size=(30, 4))
-    halves = [(rows[:15], rows[15:]), (rows[15:], rows[:15])]
-    weights = np.where((y > 0) & (rows < 15), 0.0, 1.0)
+    X, y, rows = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 3, np.arange(30)
+    model = ESTIMATORS["LPBeta"](folds=[(rows[:15], rows[15:]), (rows[15:], rows[:15])])
     with pytest.raises(ValueError, match="sample_weight > 0 of at least two classes"):
-        ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=weights)
+        model.fit(X, y, sample_weight=np.where((y > 0) & (rows < 15), 0.0, 1.0))
     with pytest.raises(ValueError, match="folds must have a test sample with sample_weight > 0"):
-        ESTIMATORS["LPBeta"](folds=halves).fit(X, y, sample_weight=np.where(rows < 15, 1.0, 0.0))
+        model.fit(X, y, sample_weight=np.where(rows < 15, 1.0, 0.0))
