@@ -8,6 +8,7 @@ from plain_mkl import make_stack
 
 from cuelearn.kernels import Linear
 from cuelearn.mkl import OM2
+from cuelearn.omcl import MarginQuery
 
 N = 80
 
@@ -62,3 +63,25 @@ def test_kernels_of_a_batch_are_with_all_samples_so_far():
         model.partial_fit(K[:2, 10:15, :15], y[10:15])
     with pytest.raises(ValueError, match="class_weight must be None or a dict for partial_fit"):
         OM2("precomputed", class_weight="balanced").partial_fit(K, y, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_who_answers_may_ask_the_model(given):
+    """Within a batch it predicts as before the batch."""
+    if given:
+        K, y = make_stack(np.random.default_rng(0), 60, 3, 3)
+        kernels = "precomputed"
+        first, second = K[:, :40, :40], K[:, 40:]
+    else:
+        X, y = make_data(60)
+        kernels = [("all", Linear(), slice(None))]
+        first, second = X[:40], X[40:]
+    model = OM2(kernels, query=MarginQuery(1.0)).partial_fit(first, y[:40], classes=[0, 1, 2])
+    before = model.decision_function(first)
+
+    def answer(i):
+        assert_array_equal(model.decision_function(first), before)
+        return y[40 + i]
+
+    model.partial_fit(second, answer)
+    assert model.n_queries_ > 40

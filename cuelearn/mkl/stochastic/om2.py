@@ -272,10 +272,10 @@ class OM2(StochasticMKL):
         ----------
         X : array-like or sparse, shape (n, n_features)
             The batch. Precomputed kernels: shape (n_kernels, n, n_seen + n), the batch against all samples
-            seen so far, in order, and itself.
+            seen so far, in order, and itself; of one kernel also (n, n_seen + n).
         y : array-like, shape (n,), or callable
             With a `query` also a function of the position in the batch, called for requested labels only. If
-            it raises, nothing of the batch is kept.
+            it raises, nothing of the batch is kept; it may ask the model, which predicts as before the batch.
         classes : array-like, optional
             All classes; required at the first call.
         sample_weight : array-like of float >= 0, shape (n,), or None
@@ -294,7 +294,10 @@ class OM2(StochasticMKL):
             self.queried_ = np.zeros(0, dtype=np.bool_)
         kept = self.support_.size
         given = self._is_precomputed()
-        batch, doubts = self._given_batch(X, first) if given else self._new_batch(X, first)
+        if given:
+            batch, doubts = self._given_batch(X, first)
+        else:
+            batch, doubts, samples, bank = self._new_batch(X, first)
         n_batch = batch.n_batch
         labels = np.full(n_batch, -1)
         if not callable(y):
@@ -326,7 +329,7 @@ class OM2(StochasticMKL):
 
         coef, self.kernel_weights_, *_ = stream.point()
         support = np.flatnonzero(coef.any(axis=1))
-        self.support_ = self.support_[support]
+        self.support_ = self._joined(n_batch)[support]
         self.dual_coef_ = coef[support]
         self.block_norms_sq_ = np.maximum(0.0, stream.dual.norms_sq)
         self.n_updates_ += stream.n_updates
@@ -341,9 +344,9 @@ class OM2(StochasticMKL):
             self.n_features_in_ = self.n_seen_
             vars(self).pop("bank_", None)
         else:
-            self.support_vectors_ = self.support_vectors_[support]
+            self.support_vectors_ = samples[support]
             self.bank_support_ = np.arange(support.size)
-            self.bank_ = self.bank_.restrict(support if support.size else [0], resident=False)
+            self.bank_ = bank.restrict(support if support.size else [0], resident=False)
         return self
 
     def _revealing(self, y, samples, weights):
@@ -368,9 +371,9 @@ class OM2(StochasticMKL):
         options |= {"accept_sparse": "csr", "dtype": FLOATS, "reset": reset}
         return validate_samples(self, X, used=used, **options)
 
-    def _join(self, n_batch):
-        """Add the samples of a batch to the support, until they are visited."""
-        self.support_ = np.concatenate([self.support_, self.n_seen_ + np.arange(n_batch)])
+    def _joined(self, n_batch):
+        """The support and the samples of a batch."""
+        return np.concatenate([self.support_, self.n_seen_ + np.arange(n_batch)])
 
     def _given_batch(self, X, first):
         """The batch, and {name: how} of the kernels that are indefinite on it."""
@@ -380,33 +383,36 @@ class OM2(StochasticMKL):
             n_kernels = self.kernel_weights_.size
         X = new_kernels(X, n_kernels, "n_seen + n", least=1)
         check_batch(X, seen)
-        self._join(X.shape[1])
-        diagonal = np.zeros((X.shape[0], self.support_.size))
+        columns = self._joined(X.shape[1])
+        diagonal = np.zeros((X.shape[0], columns.size))
         diagonal[:, -X.shape[1] :] = np.diagonal(X[:, :, seen:], axis1=1, axis2=2)
-        return Batch(np.ascontiguousarray(X[:, :, self.support_]), diagonal), indefinite_batch(X, seen)
+        return Batch(np.ascontiguousarray(X[:, :, columns]), diagonal), indefinite_batch(X, seen)
 
     def _new_batch(self, X, first):
+        """The batch, and how kernels are indefinite on it; the support's samples and those of the batch, and
+        their bank."""
         X = as_samples(X)
         checked = self._checked(X, reset=first)
         n_batch = checked.shape[0]
         if first:
-            self.support_vectors_ = checked
+            samples = checked
             kernels = check_kernels([RBF()] if self.kernels is None else self.kernels)
             check_first_batch([kernel for _, kernel, _ in kernels], n_batch)
         else:
             both = [self.support_vectors_, checked]
             if any(map(issparse, both)):
-                self.support_vectors_ = vstack([csr_array(part) for part in both], format="csr")
+                samples = vstack([csr_array(part) for part in both], format="csr")
             else:
-                self.support_vectors_ = np.concatenate(both)
+                samples = np.concatenate(both)
             kernels = self.bank_.triples
-        named = X if first and hasattr(X, "iloc") else self.support_vectors_
+        named = X if first and hasattr(X, "iloc") else samples
         with warnings.catch_warnings():
             if not first:
                 warnings.simplefilter("ignore", FeatureScaleWarning)  # once per stream
-            self.bank_ = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
-        self._join(n_batch)
-        rows = np.empty((self.bank_.n_kernels, n_batch, self.support_.size), dtype=self.bank_.dtype)
-        self.bank_.rows_into(np.arange(self.support_.size)[-n_batch:], rows)
-        doubled = (self.n_seen_ + n_batch).bit_length() > self.n_seen_.bit_length()
-        return Batch(rows, self.bank_.diagonal), self.bank_.indefinite if doubled else {}
+            bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
+        rows = np.empty((bank.n_kernels, n_batch, bank.n_samples), dtype=bank.dtype)
+        bank.rows_into(np.arange(bank.n_samples)[-n_batch:], rows)
+        doubts = {}
+        if (self.n_seen_ + n_batch).bit_length() > self.n_seen_.bit_length():
+            doubts = bank.indefinite
+        return Batch(rows, bank.diagonal), doubts, samples, bank
