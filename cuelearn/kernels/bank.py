@@ -357,8 +357,7 @@ class KernelBank:
         new = self._clone()
         new.n_samples = len(index)
         new.diagonal = self.diagonal[:, index].copy()
-        # part of a kernel is one
-        new._indefinite = None
+        new._indefinite = None  # an indefinite kernel may be definite on fewer samples: tested again
         if not self._indefinite:
             new._indefinite = self._indefinite
         if self._fitted is not None:

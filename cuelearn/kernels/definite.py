@@ -143,10 +143,10 @@ def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
     if within:
         shifted = part / unit
         shifted.ravel()[:: len(part) + 1] += tolerance
-        # ten times faster than eigenvalues
         factorise = dpotrf
         if part.dtype == np.float32:
             factorise = spotrf
+        # ten times faster than eigenvalues
         if factorise(shifted.T, clean=False, overwrite_a=True)[1] == 0:
             return None
     values = eigvalsh(part.astype(np.float64) / unit, check_finite=False) * unit

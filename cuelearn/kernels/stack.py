@@ -134,7 +134,7 @@ def training_bank(X, memory=2e9):
 
 def new_kernels(X, n_kernels, n_train, least=0):
     """Precomputed kernels of new with training samples, (n_kernels, n, n_train), or (n, n_train) for one
-    kernel, in float32 or float64; a name stands for any number.
+    kernel, in float32 or float64; `n_kernels` and `n_train` may be names, for any number.
 
     ValueError for another shape, fewer values than `least`, or invalid ones.
     """

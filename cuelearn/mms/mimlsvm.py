@@ -66,9 +66,8 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     blocks = list(batches(starts, room))
 
     def one(begin, end):
-        # the distances are symmetric
         first = 0
-        if same:
+        if same:  # distances are symmetric
             first = begin
         low = starts[begin]
         high = starts[end]

@@ -258,9 +258,8 @@ def solve_mms(
     >>> result.converged, np.argmax(X @ space.weights.T, axis=1)
     (True, array([0, 1, 0, 1]))
     """
-    # without a gap to end a round
     few = solver
-    if space.indefinite:
+    if space.indefinite:  # without a gap to end a round
         few = "pegasos"
     n_rounds = n_rounds or N_ROUNDS[few]
     if n_epochs is None:

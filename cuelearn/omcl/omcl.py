@@ -195,14 +195,13 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         self._check_cues()
         triples = self._triples()
         if self._is_precomputed():
-            name = "cues: with precomputed kernels columns, the number of a kernel,"
+            name = "the columns of a cue in cues, with precomputed kernels the number of one,"
             limits = {"low": 0, "high": len(X) - 1}
             self._columns = [expect(name, columns, kind="int", **limits) for _, _, columns in triples]
             return
         places = feature_places(getattr(self, "feature_names_in_", None))
-        # callables get a given data frame
         seen = X
-        if is_frame(given):
+        if is_frame(given):  # callables get it
             seen = given
         self._columns = [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in triples]
 

@@ -18,13 +18,28 @@ class Study(NamedTuple):
     seed of a draw. ``compare(chosen, **point)`` gives a table with a row, or some, for each method of
     `chosen`, a dict of their parameters.
 
-    ``choose(method, **place)`` gives the parameters of a method; it is asked once for all points that have
-    the same values of the names `by`. Methods of one name by `plain` share a choice. ``pick(found, method,
-    point)`` gives the parameters where `choose` found more than these. Without `choose` the methods choose
-    for themselves, within ``compare(methods, **point)``.
+    ``choose(method, **place)`` returns the parameters of a method; it is called once for all points that have
+    the same values of the names `by`. Methods of one name by `plain` share a choice. ``pick(choice, method,
+    point)`` returns the parameters where `choose` returned more than these. Without `choose` the methods
+    choose for themselves, within ``compare(methods, **point)``.
 
-    `columns` are parameters that the table ends with, "" for methods without. `choosing` and `comparing` are
-    further arguments of the two functions; `sweep` makes a `Sweep` of a name.
+    `columns` are chosen parameters that the table ends with, "" for methods without. `choosing` and
+    `comparing` are further arguments of the two functions; `sweep` makes a `Sweep` of a name.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> import pandas as pd
+    >>> from companion.run.sweep import Sweep
+    >>> from companion.study import Study
+    >>> def error(methods, n):
+    ...     return pd.DataFrame({"method": methods, "error": [1 / n] * len(methods)})
+    >>> study = Study(lambda name: Sweep(mkdtemp(), name), "sizes", error)
+    >>> study.table([({"n": 2}, ["OM2", "OBSCURE"]), ({"n": 4}, ["OM2"])])
+       n   method  error
+    0  2      OM2   0.50
+    1  2  OBSCURE   0.50
+    2  4      OM2   0.25
     """
 
     sweep: Callable
@@ -40,38 +55,40 @@ class Study(NamedTuple):
     data: Any = ()
 
     def choices(self, points):
-        """What `choose` found, by the values of `by` and a method's plain name."""
-        asked = {}
+        """What `choose` returned, by the values of `by` and a method's plain name."""
+        requests = {}
         for point, methods in points:
             place = {name: point[name] for name in self.by}
             for method in map(self.plain, methods):
-                asked[*place.values(), method] = {**place, **self.choosing, "method": method}
-        last_first = dict(reversed(asked.items()))  # mostly the longest
+                requests[*place.values(), method] = {**place, **self.choosing, "method": method}
+        requests = dict(reversed(requests.items()))  # the last, mostly the longest, start first
         sweep = self.sweep(f"{self.label}-parameters")
-        found = sweep.run(self.choose, list(last_first.values()), data=self.data)
-        return dict(zip(last_first, found, strict=True))
+        results = sweep.run(self.choose, list(requests.values()), data=self.data)
+        return dict(zip(requests, results, strict=True))
 
     def table(self, points, **more):
         """All methods at all points, which are pairs of a point and its methods; `more` goes to the sweep."""
+        places = [point for point, _ in points]
         if self.choose is None:
-            given = [{"methods": list(methods)} for _, methods in points]
-            return self._compared([point for point, _ in points], given, **more)
+            return self._compared(places, [{"methods": list(methods)} for _, methods in points], **more)
         choices = self.choices(points)
 
         def parameters(method, point):
-            found = choices[*(point[name] for name in self.by), self.plain(method)]
-            return found if self.pick is None else self.pick(found, method, point)
+            choice = choices[*(point[name] for name in self.by), self.plain(method)]
+            if self.pick is None:
+                return choice
+            return self.pick(choice, method, point)
 
         chosen = [{m: parameters(m, point) for m in methods} for point, methods in points]
-        return self.with_parameters([point for point, _ in points], chosen, **more)
+        return self.with_parameters(places, chosen, **more)
 
     def with_parameters(self, points, chosen, **more):
         """The same with parameters that are known: a dict by method for each point."""
         return self._compared(points, [{"chosen": own} for own in chosen], **more)
 
     def _compared(self, points, given, **more):
-        asked = [{**point, **own, **self.comparing} for point, own in zip(points, given, strict=True)]
-        results = self.sweep(self.label).run(self.compare, asked, data=self.data, **more)
+        calls = [{**point, **own, **self.comparing} for point, own in zip(points, given, strict=True)]
+        results = self.sweep(self.label).run(self.compare, calls, data=self.data, **more)
         tables = []
         for point, own, table in zip(points, given, results, strict=True):
             for column in self.columns:

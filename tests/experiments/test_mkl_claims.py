@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from companion.mkl.claims import clearest, weakest
-from companion.run.claims import Mean, judge, judge_part
+from companion.mkl.settings import settings
+from companion.run.claims import Mean, claims, judge, judge_part
 
 
 def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
@@ -82,3 +83,18 @@ def test_runs_that_did_not_converge_are_left_out_and_said(save_results):
     assert "digits, 3 of 12" in found.text and (found.clock, found.count) == ("holds", "holds")
     alone = table.assign(converged=table["converged"] & (table["seed"] == 0))
     assert judge("om2-3", save_results("thesis-fig-4.2", alone, data=TWO_SETS)).verdict == "not testable here"
+
+
+@pytest.mark.parametrize("profile", ["quick", "full"])
+def test_runs_are_as_many_as_planned_for_the_claims(profile):
+    size, planned = settings(profile), claims("mkl")[profile]
+    for claim in ("om2-5", "obs-6", "obs-13", "ufo-5"):
+        assert planned[claim] == str(size["tables"]["seeds"])
+    for claim in ("om2-2", "om2-3"):
+        assert planned[claim] == str(size["p_sweep"]["seeds"])
+    for claim in ("om2-6", "om2-9"):
+        assert planned[claim] == str(size["online_cues"]["seeds"])
+    assert planned["obs-1"].split()[0] == str(size["flowers"]["seeds"])
+    assert planned["obs-12"] == str(size["pendigits"]["seeds"])
+    assert planned["ufo-6"] == str(size["many"]["seeds"])
+    assert planned["obs-8"] == str(max(size["mnist_all"]["runs"], default=0))

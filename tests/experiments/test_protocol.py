@@ -72,3 +72,14 @@ def test_sizes_grow_with_the_profile(name):
                 assert numbers == sorted(numbers), key
 
     check(smoke, quick, full)
+
+
+def test_numbers_of_the_papers():
+    oks = [protocol.printed(f"oks-tab-{number}") for number in (1, 2)]
+    for table in oks:
+        assert table.shape == (24, 6) and table["task"].nunique() == 3
+        assert table["accuracy"].between(0.6, 0.91).all() and table["sd"].notna().sum() == 6
+    assert oks[0]["seconds"].max() == 190800 and oks[1].loc[0, "seconds"] == 1621
+    names = [protocol.printed(f"thesis-tab-5.{number}") for number in (1, 2, 3, 4)]
+    assert [len(table) for table in names] == [4, 7, 4, 5]
+    assert np.isclose(names[3].set_index("method").loc["MMS", "accuracy"], 83.5)

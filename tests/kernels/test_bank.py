@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import plain_kernels
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 from plain_kernels import whole_of
 from sklearn.datasets import load_breast_cancer
@@ -487,3 +490,26 @@ def one_of(kernel, columns=slice(None)):
 def test_errors(X, message, make):
     with pytest.raises(ValueError, match=message):
         make(X)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    X=hnp.arrays(
+        np.float64,
+        st.tuples(st.integers(1, 12), st.integers(1, 6)),
+        elements=st.one_of(st.just(0.0), st.floats(1e-100, 1e3), st.sampled_from([1.0, 2.0, 1e-6, 1e6])),
+    ),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_kernels_are_positive_semidefinite(X, dtype):
+    products = on_all(linear=Linear(), poly=Poly(3), flat=Poly(2, 0.0))
+    distances = on_all(rbf=RBF(), euclidean=ExpDistance(), cityblock=ExpDistance("cityblock"), chi2=Chi2())
+    bank = KernelBank(products + distances, X, dtype=dtype)
+    assert np.isfinite(bank.stack).all()
+    assert np.array_equal(bank.stack, bank.stack.transpose(0, 2, 1))
+    assert np.array_equal(np.einsum("fii->fi", bank.stack), bank.diagonal)
+    assert set(np.unique(bank.diagonal)) <= {0.0, 1.0} and np.all(bank.diagonal[3:] == 1)
+    norms = np.linalg.norm(X / max(np.abs(X).max(), 1e-100), axis=1)
+    assert np.all(bank.diagonal[0][norms > 2e-15] == 1) and np.all(bank.diagonal[0][norms < 5e-16] == 0)
+    assert np.linalg.eigvalsh(bank.stack.astype(np.float64)).min() >= -1e-5
+    assert np.abs(bank.stack).max() <= 1 + 1e-5

@@ -135,3 +135,34 @@ def test_the_reference_agrees_with_the_conic_solver_to_many_digits(p, size, sett
     found = problem.training_scores(result.dual_coef, result.kernel_weights)
     found = found[:, 1:] - found[:, :1] if "loss" in settings else found
     assert_allclose(found, scores, atol=5e-3)
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_p_2_is_the_unweighted_sum(cls):
+    K, y = stack(n=40, n_kernels=4)
+    options = {"C": 2.0, "n_epochs": 10, "p": 2.0, "tol": None, "random_state": 0}
+    many = cls("precomputed", **options).fit(K, y)
+    one = cls("precomputed", **options).fit(K.sum(axis=0)[None], y)
+    assert np.ptp(many.kernel_weights_) == 0.0
+    assert many.kernel_weights_[0] == pytest.approx(one.kernel_weights_[0], rel=1e-12)
+    assert_allclose(many.dual_coef_, one.dual_coef_, atol=1e-9)
+    assert many.objective_ == pytest.approx(one.objective_, rel=1e-9)
+    assert many.dual_gap_ == pytest.approx(one.dual_gap_, rel=1e-6)
+
+
+def test_duplicated_kernels_share_their_weight_and_change_little_near_p_1():
+    """At p = 1 a group of equal kernels is worth a single one: ||(m/k, ..., m/k)||_1 = m."""
+    K, y = stack(n=40, n_kernels=3)
+    for cls in STOCHASTIC:
+        model = cls("precomputed", p=1.0001, n_epochs=10, random_state=0).fit(K[[0, 1, 1, 2, 1]], y)
+        weights = model.kernel_weights_
+        assert weights[1] == weights[2] == weights[4]
+    single, double, single_at_2, double_at_2 = (
+        optimum(K[chosen], y, tol=1e-6, p=p, C=1.0)[1]
+        for p in (1.0001, 2.0)
+        for chosen in ([0, 1, 2], [0, 0, 1, 2])
+    )
+    assert double.objective == pytest.approx(single.objective, rel=1e-3)
+    assert double.kernel_weights[0] == pytest.approx(double.kernel_weights[1], rel=1e-9)
+    assert double.kernel_weights[:2].sum() == pytest.approx(single.kernel_weights[0], rel=2e-2)
+    assert double_at_2.objective < 0.97 * single_at_2.objective

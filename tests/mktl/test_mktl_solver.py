@@ -24,6 +24,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank
+from cuelearn.mkl import MKLProblem, solve_obscure, solve_reference
 from cuelearn.mkl.stochastic.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
 from cuelearn.mktl.mktl import TransferProblem, solve_mktl
@@ -349,3 +350,27 @@ def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
     root = c * np.sqrt(q * (1.0 + np.log(T)))
     bound = root * np.minimum(root / (lam * T), 4.0 * R / np.sqrt(T))
     assert (np.mean(found, axis=0) - best <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize(
+    "options", [{}, {"sampling": "iid", "shuffle": False, "radius": "online", "eta": 0.1}], ids=str
+)
+def test_without_priors_it_is_obscure(loss, n_classes, options, dtype):
+    """The same numbers where nothing finishes the run, the same optimum where something does."""
+    K, S, y = make_task(4, n=40, n_kernels=3, n_classes=n_classes)
+    problem = problem_of(K, S[:, :0], y, loss=loss, dtype=dtype, p=1.2, C=5.0)
+    plain = MKLProblem(problem.bank, y, n_classes, p=1.2, C=5.0, loss=loss)
+    options = {"n_epochs_online": 3, "n_epochs": 6, **options}
+    found = solve_mktl(problem, tol=None, rng=np.random.default_rng(7), **options)
+    wanted = solve_obscure(plain, rng=np.random.default_rng(7), **options)
+    for name in ("dual_coef", "kernel_weights", "online_errors", "n_updates", "n_iter", "extra"):
+        np.testing.assert_equal(getattr(found, name), getattr(wanted, name))
+    assert found.objective == pytest.approx(wanted.objective, rel=1e-12)
+    assert found.dual_gap == pytest.approx(wanted.dual_gap, rel=1e-9)
+    if dtype == np.float64 and len(options) == 2:
+        reference = solve_reference(plain, tol=1e-7)
+        finished = solve_mktl(problem, tol=1e-6, rng=np.random.default_rng(7), **options)
+        assert finished.objective == pytest.approx(reference.objective, rel=2e-6)
+        assert finished.dual_gap <= 1e-6 * finished.objective

@@ -6,6 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import LinearSVC
 
 from companion.mms import annotators, artificial, methods, naming, poses
+from companion.mms.settings import settings
+from companion.run.claims import claims
 from cuelearn.mms import CandidateSet
 
 EFFORT = {"n_epochs": 3, "n_rounds": 2}
@@ -257,3 +259,15 @@ def test_of_annotated_items_the_truth_reaches_one_svm_alone(share):
             true = given.labels[4 * i : 4 * i + 4]
             for z in given.sets.bag(i)[:, :, 0]:
                 assert_array_equal(z[:, None] == z, true[:, None] == true)
+
+
+def test_as_many_runs_as_the_claims_were_planned_with():
+    for profile in ("quick", "full"):
+        sizes = settings(profile)
+        artificial = sizes["artificial"]
+        parts = [artificial] * 3
+        parts += [sizes["rounds"], sizes["search"]["trained"]]
+        parts += [sizes["naming"], {"seeds": sizes["naming"]["placed"]}, sizes["poses"]]
+        parts += [sizes["bound"], sizes["bound"], artificial]
+        parts += [sizes["annotators"]] * 4 + [sizes["inference"]] * 3
+        assert claims("mms")[profile].astype(int).tolist() == [part["seeds"] for part in parts]

@@ -16,7 +16,7 @@ from companion.oks import compare, settings, tasks
 from companion.oks import theorems as th
 from cuelearn.oks import OKS
 from cuelearn.oks.kernels import Given
-from cuelearn.oks.selection import Selector, oks_pass
+from cuelearn.oks.selection import Selector, oks_pass, regret_pass
 
 LOSSES = ("hinge", "logistic", "square")
 
@@ -162,3 +162,26 @@ def test_quantiles_and_expectations_on_small_tables():
     means = th.expectations(runs, "x", ["T"])
     assert means["mean"].tolist() == [1.0, 3.0]
     assert means["high"].tolist() == pytest.approx([1.0 + 12.706204736, 3.0])
+
+
+def test_corollary_by_brute_force():
+    """Held-out losses from the learner itself; the best predictor is a function of the kernel named."""
+    options = {"n_samples": 80, "n_held": 60, "delta": 0.4}
+    table = th.selection_quality("one useful", [50], 3, draws=4, **options)
+    stream = th.stream_of("one useful", 80, 3, 60)
+    m, source = len(stream.stack), Given(8, 80)
+    samples, held = source.pack(stream.stack), source.pack(stream.held)
+    step, eta = table["best_norm"][0] * math.sqrt(0.4 / (m * 50)), th.weights_step(m, 50, 0.4)
+    for run, rng in enumerate(np.random.default_rng([3, 50, 15]).spawn(4)):
+        learner = Selector(source.kernels, rng, rule=regret_pass, delta=[0.4], eta=eta, step=step)
+        stop = {"chunk": 50, "watch": lambda learner, visits: True}
+        learner.run(samples, stream.signs, 1, shuffle=True, **stop)
+        outputs = learner.outputs(held, samples)
+        assert learner.n_seen == 50
+        losses = np.maximum(0.0, 1.0 - stream.held_signs[:, None] * outputs).mean(axis=0)
+        excess = losses - table["best_loss"][run]
+        best = int(np.argmax(learner.q))
+        assert table["largest"][run] == pytest.approx(excess[best], abs=1e-5)
+        assert table["largest_kernel"][run] == stream.names[best]
+        expected = pytest.approx(excess[stream.names.index(table["drawn_kernel"][run])], abs=1e-5)
+        assert table["drawn"][run] == expected

@@ -667,7 +667,7 @@ class Each:
             wide = self.wide
         groups = [rows]
         if self.by:
-            groups = [group for _, group in rows.groupby(self.by, sort=False)]
+            groups = [group for _, group in rows.groupby(self.by, sort=False, dropna=False)]
         for group in groups:
             for choice in self._combinations(group):
                 names = chosen | choice
@@ -834,7 +834,7 @@ class Results:
         open_parts = [part.says for part in parts if isinstance(part, Open)]
         if len(judged) + len(open_parts) < len(parts):
             raise ValueError(f"two parts of the claim {self.claim} say the same")
-        if list(judged) == [""]:
+        if list(judged) == [""] and not open_parts:
             verdict = judged[""]
             alone = (("", verdict),) if verdict.clock else ()
             text = _joined(verdict.text, text)

@@ -26,7 +26,9 @@ whether it was made now or is the committed one.
 import contextlib
 import inspect
 import os
+import re
 from importlib import import_module
+from string import Formatter
 
 from companion.run.claims import Results, files_of, judge, number_text
 from companion.run.figures import FigureStore, css_width, name_methods, use_style
@@ -91,7 +93,14 @@ class Entry:
         """A text with the facts of some results."""
         if not text:
             return ""
-        return text.format_map({} if self.numbers is None else self.numbers(results)).strip()
+        facts = {}
+        if self.numbers is not None:
+            facts = self.numbers(results)
+        for _, field, _, _ in Formatter().parse(text):
+            name = re.split(r"[.\[]", field or "")[0]
+            if name and name not in facts:
+                raise ValueError(f"the text of {self.name} names {name!r}, which is not among its facts")
+        return text.format_map(facts).strip()
 
     def source(self):
         """The protocol: the source of the function, and of its facts."""
