@@ -167,7 +167,7 @@ def test_precomputed_kernels():
     with pytest.raises(AttributeError, match="precomputed kernels have no support vectors"):
         model.support_vectors_  # noqa: B018
     for columns in (2, [0, 1]):
-        with pytest.raises(ValueError, match="the number of a kernel, must be an integer from 0 to 1"):
+        with pytest.raises(ValueError, match="precomputed kernels the number of one, must be an integer"):
             OMCL([cues[0], ("b", GIVEN, columns)]).fit(K, y)
 
 
