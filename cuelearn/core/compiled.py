@@ -19,5 +19,6 @@ def inner(function=None, **options):
     return decorate(function)
 
 
-#: Written into its callers before they are compiled, one level less at which its steps are compiled again.
+#: For functions with one caller: written into it before it is compiled, one level less at which all that they
+#: call is compiled again.
 inlined = njit(inline="always", _nrt=False, no_cfunc_wrapper=True)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.compiled import inner, loop
+from cuelearn.core.compiled import inlined, inner, loop
 from cuelearn.mms.candidates import bag_of, words_of
 from cuelearn.mms.inference import best_candidate, find, reached
 from cuelearn.mms.relaxation import TIE
@@ -169,7 +169,7 @@ class Work(NamedTuple):
         return cls(np.empty(n_slots, np.int32), np.empty(room), row, column, np.empty(n_entries))
 
 
-@inner
+@inlined
 def write_losses(bag, words, scores, target, value, bound, labels, losses, scratch):
     """Write a bag's relaxed loss (5.5), by the score of `target`, ambiguous surrogate loss (5.2), and whether
     these are unproven."""

@@ -142,7 +142,7 @@ def pop(heap, n, cost):
     return first
 
 
-@inner
+@inlined
 def heap_search(bag, words, labels, scratch):
     """Algorithm 10: labelings in descending sum of values until one is no candidate; returns whether there
     is one. Each has one parent, whose last raised place is one lower."""
@@ -190,7 +190,7 @@ def copy_into(labels, others):
         labels[s] = others[s]
 
 
-@inner
+@inlined
 def matching_search(bag, words, scores, labels, scratch):
     """Algorithm 10's answer for a matching: the best labeling that is all null, has a region without allowed
     word, or repeats a word."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.compiled import inner, loop
+from cuelearn.core.compiled import inlined, inner, loop
 
 __all__ = ["Matching"]
 
@@ -278,7 +278,7 @@ def matching_best(words, n_regions, values, chosen, numbers):
     return after[0]
 
 
-@inner
+@inlined
 def matching_loss(bag, words, labels, scratch):
     P = bag.n_attributes
     n_slots = labels.shape[0]

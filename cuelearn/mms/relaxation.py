@@ -23,7 +23,7 @@ Thesis section 7.2.2. Wang and Mori, ECCV 2010 (linear programs for tags). Robin
 
 import numpy as np
 
-from cuelearn.core.compiled import inner
+from cuelearn.core.compiled import inlined, inner
 from cuelearn.mms.candidates import ambiguous_loss
 from cuelearn.mms.matching import (
     AHEAD,
@@ -174,7 +174,7 @@ def best_places(first, value, place):
     return total
 
 
-@inner
+@inlined
 def relaxed(bag, words, n_options, answer, labels, best, best_loss, near, scratch):
     """Write, by the prices of at most `PRICE_STEPS`, scores plus one less prices (their sum over the best of
     every slot is a bound), and, with `answer`, the best labeling that answered prices, if it is better than
