@@ -375,8 +375,7 @@ def make_captioned(
         else expect("n_names", n_names, kind="whole", low=30, high=most)
     )
     if test_share is None:
-        usual = {"I": 0.2, "II": 1 - world.TRAIN_PROTOCOL_2 / world.FULL_SIZE}[protocol]
-        test_share = usual
+        test_share = {"I": 0.2, "II": 1 - world.TRAIN_PROTOCOL_2 / world.FULL_SIZE}[protocol]
         if poses:
             test_share = world.POSES_TEST / world.POSES_SIZE
     exponent = expect("exponent", exponent, low=0)

@@ -180,8 +180,7 @@ def quadratic_forms(bank, coefs, support=None):
         columns = np.arange(n)
     cast = np.ascontiguousarray(coefs[columns])
     unsigned = columns.astype(np.uint64)
-    on_demand = max(1, min(BLOCK_ROWS, bank.block_rows() // 2, support.size))
-    step = on_demand
+    step = max(1, min(BLOCK_ROWS, bank.block_rows() // 2, support.size))
     if bank.resident:
         step = QUADRATIC_ROWS
     block = np.empty((step, 1 if n_vectors == 1 else columns.size))

@@ -52,6 +52,8 @@ WORTH_THREADS = 100_000
 _SUMS = {"reassoc", "nsz", "nnan", "ninf"}
 
 
+# `squared_distance` without contraction, which changes the last bits. numba's files of compiled code do not
+# tell two compilations of one function apart.
 @njit(nogil=True, cache=True, fastmath=_SUMS)
 def _direct_squared_distance(x, z):
     total = x.dtype.type(0)
@@ -163,8 +165,7 @@ QUANTITIES = ("product", "sqeuclidean", "euclidean", "cityblock", "chi2")
 PRODUCT, _, EUCLIDEAN, CITYBLOCK, CHI2 = range(5)
 
 
-# Of two samples, in their dtype. error_model="numpy": checks for zero divisors would
-# prevent vectorisation.
+# Of two samples, in their dtype. error_model="numpy": checks for zero divisors would prevent vectorisation.
 pair_value = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 
 

@@ -263,8 +263,7 @@ def solve_mms(
         few = "pegasos"
     n_rounds = n_rounds or N_ROUNDS[few]
     if n_epochs is None:
-        most = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
-        n_epochs = most
+        n_epochs = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
         if few == "pegasos":
             n_epochs = PEGASOS_EPOCHS
     if inference == "auto":

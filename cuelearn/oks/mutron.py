@@ -77,10 +77,9 @@ class MuTron(OnlineKernels):
 
     def _run(self, learner, samples, targets, sample_weights, bar):
         train, test = held_back(targets, self.validation, learner.rng, sample_weights)
+        stack = samples.stack
         if not self._source.width:
-            stack = samples.stack[:, test]
-        else:
-            stack = samples.stack
+            stack = stack[:, test]
         tested = Samples(samples.data[test], samples.scale[test], stack)
         super()._run(learner, samples, targets, sample_weights, bar, train)
         right = np.where(learner.outputs(tested, samples) > 0.0, 1.0, -1.0) == targets[test][:, None]

@@ -361,10 +361,12 @@ class OMCL(MultiCueClassifier):
         given = self._is_precomputed()
         for t in range(labels.size):
             one = slice(t, t + 1)
-            row = X[..., one, : seen + t + 1] if given else X[one]
-            new = row
             if given:
+                row = X[..., one, : seen + t + 1]
                 new = row[..., :-1]
+            else:
+                row = X[one]
+                new = row
             margin = score_margin(self._scores(new, average=False)[0])
             if margin <= limits[t] and weights[t] > 0.0:
                 super()._learn(row, np.asarray(labels[one]), weights[one])

@@ -159,7 +159,14 @@ def test_the_stop_button(tmp_path):
         start = time.perf_counter()
         model.partial_fit(X, y)
         uninterrupted = time.perf_counter() - start
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+        def press(number, frame):  # not after the call, before the clock is stopped
+            while frame is not None:
+                if frame.f_globals["__name__"].startswith("cuelearn"):
+                    raise KeyboardInterrupt
+                frame = frame.f_back
+
+        signal.signal(signal.SIGALRM, press)
         stopped = 0
         for share in np.linspace(0.05, 0.95, 25):
             seen = model.n_seen_

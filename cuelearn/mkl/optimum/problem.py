@@ -201,9 +201,9 @@ class MKLProblem:
         total = n
         if sample_weight is not None:
             total = sample_weight.sum()
-        weights = loss_weights(sample_weight, class_weight, np.arange(self.n_classes), self.labels)
-        self.loss_weights = weights
-        if weights is None:
+        classes = np.arange(self.n_classes)
+        self.loss_weights = loss_weights(sample_weight, class_weight, classes, self.labels)
+        if self.loss_weights is None:
             self.loss_weights = np.ones(n)
         self.regularization = 1.0 / (self.C * total)
         self.limits = self.loss_weights * (n / total)

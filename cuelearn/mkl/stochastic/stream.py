@@ -301,10 +301,10 @@ def gradient_norms_sq(problem, diagonal):
     blocks_sq = 2.0 * problem.factor * diagonal
     if problem.scores.shape[1]:
         absolute = np.abs(problem.scores)
-        both = absolute
+        norms = [np.sqrt(blocks_sq).T, absolute]
         if problem.rows != 1:
-            both = np.concatenate([absolute, absolute], axis=1)
-        norms = np.concatenate([np.sqrt(blocks_sq).T, both], axis=1)
+            norms.append(absolute)
+        norms = np.concatenate(norms, axis=1)
         return np.array([group_norm(row, problem.q) ** 2 for row in norms])
     largest = np.maximum(blocks_sq.max(axis=0), np.finfo(float).tiny)
     ratios = np.power(blocks_sq / largest, problem.q / 2.0).sum(axis=0)

@@ -369,12 +369,7 @@ def code_of(claim, file):
         if any(getattr(node, "value", "") == claim for node in nodes):
             return "\n".join(dict.fromkeys([*used, lines]))
         if isinstance(statement, ast.Assign):
-            names = [
-                node.id
-                for target in statement.targets
-                for node in ast.walk(target)
-                if isinstance(node, ast.Name)
-            ]
+            names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
             assigned |= dict.fromkeys(names, [*used, lines])
     return ""
 
