@@ -3,7 +3,7 @@
 from scipy.stats import gmean
 
 from companion.protocol import where
-from companion.run.claims import Each, Growth, Mean, Open, Slope, Time, claim
+from companion.run.claims import Each, Growth, Mean, NotJudged, Slope, Time, claim
 from cuelearn.mkl.labels.mlmkl import MIN_ITER
 
 #: ML-MKL-SA as the paper has it, with each of its two steps; Sum as its section 2 has it and as its
@@ -41,16 +41,16 @@ def faster(factor, says):
     measure = "CPU seconds of {method} over those of {rival}"
     pair = "seconds {method}", "seconds {rival}"
     counted = "combinations of the kernels"
-    return Time(says, measure, *pair, **counts, counted=counted, at_most=1 / factor, of="{name}")
+    return Time(says, measure, *pair, **counts, counted=counted, at_most=1 / factor, of="{name}", on="{name}")
 
 
-auc = ("{name}: {method} has a better mean AUC than {rival}", "AUC of {method} minus that of {rival}")
+auc = ("{method} has a better mean AUC than {rival}", "AUC of {method} minus that of {rival}")
 
 
 @claim(
     "mlmkl-1",
     "mlmkl-tab-1",
-    Mean(*auc, "{method}", "{rival}", at_least=0.0, of="{name}"),
+    Mean(*auc, "{method}", "{rival}", at_least=0.0, of="{name}", on="{name}"),
     table="mlmkl-tab-1.runs",
     by="name",
     wide="auc",
@@ -72,7 +72,7 @@ def mlmkl_1(results):
 @claim(
     "mlmkl-2",
     "mlmkl-tab-1-seconds",
-    faster(3, "{name}: {method} is three times as fast as {rival}"),
+    faster(3, "{method} is three times as fast as {rival}"),
     table="mlmkl-tab-1.runs",
     by="name",
     wide=["seconds", "n_combined"],
@@ -104,20 +104,21 @@ def mlmkl_3(results):
         if len(kept) < len(runs):
             missed.append(f"{len(runs) - len(kept)} of {len(runs)} of {method} on {name}")
         if kept.empty:
-            yield Open(f"{name}, {says}")
+            yield NotJudged(says, on=name)
             continue
         claimed = {"at_least": 0.8, "at_most": 1.2} if linear else {"at_most": 0.99}
-        curve = {"units": kept["seed"], "of": name}
+        curve = {"units": kept["seed"], "of": name, "on": name}
         curve |= {"counts": kept["n_solved"], "counted": "SVMs"}
         measure = f"exponent of m, CPU seconds of {method}"
-        yield Growth(f"{name}: {says}", measure, kept["seconds"], kept["n_classes"], **claimed, **curve)
+        yield Growth(says, measure, kept["seconds"], kept["n_classes"], **claimed, **curve)
     if missed:
         yield f"Runs left out since they did not reach the gap: {', '.join(missed)}."
 
 
-says = "{name}: {weights_title} by {rival} vary at least twice as much as {method}'s"
+says = "{weights_title} by {rival} vary at least twice as much as {method}'s"
 measure = "total variation of {weights_title}, {rival} over {method}"
-ratio = Mean(says, measure, "{weights} {rival}", "{weights} {method}", ratio=True, at_least=2.0, of="{name}")
+pair = "{weights} {rival}", "{weights} {method}"
+ratio = Mean(says, measure, *pair, ratio=True, at_least=2.0, of="{name}", on="{name}")
 
 
 @claim(
@@ -140,7 +141,7 @@ def largest_falls(table):
 
 
 def fall(says, method, **limit):
-    part = Mean(f"{{name}}: {says}", "largest fall of AUC, {method}", "present", **limit, of="{name}")
+    part = Mean(says, "largest fall of AUC, {method}", "present", **limit, of="{name}", on="{name}")
     return Each(part, where="method == '{method}'", method=method)
 
 
@@ -159,7 +160,7 @@ def mlmkl_7(results):
 
 
 alike = (
-    "{name}: {method} ranks the kernels as {rival} does",
+    "{method} ranks the kernels as {rival} does",
     "rank correlation of kernel weights, {method} and {rival}",
 )
 
@@ -168,8 +169,8 @@ alike = (
     "mlmkl-8",
     "mlmkl-tab-1-seconds",
     Each(
-        Mean(*alike, "like {rival} {method}", at_least=0.5, of="{name}"),
-        faster(10, "{name}: {method} is ten times as fast as {rival}"),
+        Mean(*alike, "like {rival} {method}", at_least=0.5, of="{name}", on="{name}"),
+        faster(10, "{method} is ten times as fast as {rival}"),
         by="name",
         wide=["like GMKL", "like VSKL", "seconds", "n_combined"],
         method=AS_PRINTED + LONG,

@@ -1,34 +1,35 @@
 """Verdicts on the papers' claims: a number, its interval, the data, and what follows.
 
 ===================  ====================================================================================
-holds                every part's whole 95% interval lies on the claimed side
-holds, smaller       every part holds, one of them only so far: its difference is certain, and the whole
-                     interval lies below the smallest difference that counts
-fails                a part's whole interval lies on the other side, or about zero below the smallest
-                     difference that counts, and no part holds
-mixed                some parts hold and some fail, or clock and count disagree; the text says which
-undecided            nothing fails and an interval contains its threshold; the text says how many more units
-                     of repetition would decide
+holds                the whole 95% interval lies on the claimed side
+holds, smaller       the difference is certain, but the whole interval lies below the smallest difference
+                     that counts
+fails                the whole interval lies on the other side, or about zero below the smallest difference
+                     that counts
+open                 the interval contains the threshold; the text says how many more units of repetition
+                     would decide
 not testable here    the data that could decide it is absent
-open                 not judged yet in this run
+not judged           not in this run
 ===================  ====================================================================================
 
-The smallest difference that counts is a point, or what the claim states in ``claims.csv``. Claims about time
-are judged by the ratio of CPU seconds, and by that of a count beside: less than a factor `EQUAL_TIME` either
-way counts as equal, so that "faster" must come to that factor and "k times faster" to k over it. Where one
-holds and the other fails the part is mixed, else the clock decides.
+Each claim has one headline, whose verdict is the claim's: the authors' form, setting and measure. A sentence
+that says two things at once, such as "as accurate and faster", holds where both do. Where the comparison is
+made on several data sets, one of them decides. Both are fixed in ``claims.csv`` before
+anything is run, as are each claim's unit of repetition, what is random in it, and the number of units in the
+profiles quick and full. The other parts stand beside: the same comparison on other data, other measures,
+other settings.
 
-``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and the
-number of units in the profiles quick and full. Each claim is declared by `claim` in
-``notebooks/companion/<chapter>/claims.py``: as rows or, where that takes a computation, as a function. Both
-read nothing but the tables beside the figures. So ``judge("om2-1")`` finds the verdict of figures/reference
-again, ``judge("om2-1", "figures/quick")`` that of another run.
+The smallest difference that counts is a point, or what the claim states. Claims about time are judged by the
+ratio of CPU seconds, with that of a count beside: less than a factor `EQUAL_TIME` either way counts as equal,
+so that "faster" must come to that factor and "k times faster" to k over it.
 
-Of a claim with several parts, one that fails, or holds beside one that fails, counts only if it outlasts
-Holm's correction over all parts; a mixed one has the larger of the two probabilities. Bundled data decides:
-what original and simulated data say stands beside it.
+Each claim is declared by `claim` in ``notebooks/companion/<chapter>/claims.py``: as rows or, where that takes
+a computation, as a function. Both read nothing but the tables beside the figures. So ``judge("om2-1")`` finds
+the verdict of figures/reference again, ``judge("om2-1", "figures/quick")`` that of another run. Results on
+original data that lie in the same directory are judged with the others.
 """
 
+import contextlib
 import fnmatch
 import importlib
 import inspect
@@ -46,20 +47,20 @@ from scipy.stats import linregress, norm
 from scipy.stats import t as student
 
 from companion.intervals import CONFIDENCE
-from companion.run.figures import CHECKOUT, METHOD_STYLE
+from companion.run.figures import CHECKOUT, METHOD_STYLE, markdown_table
 from companion.run.records import near, read_rows
 
 __all__ = ["Each", "Part", "Verdict", "claim", "claims", "judge"]
 
 #: Letters of a text that stands beside a verdict; a longer one is folded away.
 SHORT = 160
-VERDICTS = ("holds", "holds, smaller", "fails", "mixed", "undecided", "not testable here", "open")
-#: What data a verdict can rest on, the first of them that there is decides.
-TIERS = ("bundled", "original", "simulated")
+VERDICTS = ("holds", "holds, smaller", "fails", "open", "not testable here", "not judged")
 TIER_OF = {"generated": "simulated", "bundled": "bundled", "original": "original"}
 HOLDING = VERDICTS[:2]
-DECIDED = VERDICTS[:4]
-LEVEL = 1 - CONFIDENCE
+#: Verdicts on parts, the clearest first.
+LEAST_CLEAR = ("holds", "holds, smaller", "open", "not judged", "not testable here", "fails")
+#: Where in a directory of results those on original data lie.
+ORIGINALS = ("original", "params/data_tier=original")
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
 EQUAL_TIME = 1.25  # a smaller factor between two times, or two counts of work, is none
 POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
@@ -72,14 +73,14 @@ REFERENCE = CHECKOUT / "figures" / "reference"
 
 
 class Verdict(NamedTuple):
-    """What became of one claim: `number` decides, `measure` says what it is and in which unit.
+    """What became of a claim, or of one of its parts.
 
-    `low` and `high` are its 95% interval over `n` units of repetition, called `unit`; None for an exact
-    quantity and for a single run. `p` is the two-sided probability of a number so far from the threshold, 0
-    where a finding is exact; `needed` units would tell number and threshold apart. `tier` is one of `TIERS`,
-    `bundled`, `original`, `simulated` are the verdicts on each; `clock` and `count` those of the parts about
-    time by CPU seconds and by what is counted, on the data that decides. `parts` are pairs of what a part
-    says and a verdict; those of a part about time are its "clock" and its "count".
+    A part says what it does by `says`, `on` which data set; of a claim these are of its headline. `number` is
+    by the measure `measure`; `low` and `high` are its 95% interval over `n` units of repetition, called
+    `unit`; None for an exact quantity and for a single run. `needed` units would tell number and threshold
+    apart. `standing` of a method that is claimed to be better is "better", "level", "worse" or "open",
+    whatever margin is claimed; of all else it is the verdict. `tier` says what data it is on, `count` is the
+    verdict of a part about time by what is counted. `parts` are the verdicts on all parts of a claim.
 
     Examples
     --------
@@ -90,38 +91,89 @@ class Verdict(NamedTuple):
 
     claim: str
     verdict: str
+    says: str = ""
+    on: str = ""
+    standing: str = ""
     number: float | None = None
     low: float | None = None
     high: float | None = None
     measure: str = ""
-    data: str = ""
-    profile: str = ""
-    text: str = ""
-    figure: str = ""
     n: int | None = None
     unit: str = ""
-    p: float = 0.0
     needed: float | None = None
     tier: str = "bundled"
-    bundled: str = ""
-    original: str = ""
-    simulated: str = ""
-    clock: str = ""
-    count: str = ""
+    data: str = ""
+    figure: str = ""
+    profile: str = ""
+    text: str = ""
+    count: Any = None
     parts: tuple = ()
+
+    def sets(self):
+        """How the two methods stand on each data set: "objects: better; HTAD: worse"."""
+        by_set = headlines(self.claim, self.parts)
+        first = [on for on in by_set if on == self.on]
+        order = dict.fromkeys([*first, *by_set])
+        return "; ".join(f"{on}: {by_set[on].standing}" for on in order)
+
+    def holding(self):
+        """How many of the parts hold, and of how many."""
+        held = sum(part.verdict in HOLDING for part in self.parts)
+        return f"{held} of {len(self.parts)}"
+
+    def part_rows(self):
+        """Rows of ``claims-parts.csv``, the headline first."""
+        deciding = [part for part in self.parts if (part.says, part.on) == (self.says, self.on)]
+        others = [part for part in self.parts if part not in deciding]
+        rows = [_row_of_part(self.claim, part, "headline") for part in deciding]
+        return rows + [_row_of_part(self.claim, part, "") for part in others]
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
-        decides = "Decisive part: " if len(self.parts) > 1 else ""
-        number = number_text(self) and f"{decides}{self.measure}: {number_text(self)}"
-        data = self.data and f"Data: {self.data}"
-        short = len(self.text) <= SHORT
-        line = ". ".join(filter(None, [number, data, short and self.text]))
-        if not short:
-            line += f"\n\n<details><summary>Part by part</summary>\n\n{in_lines(self.text)}\n\n</details>"
+        number = number_text(self)
+        facts = {self.measure: number, "Data": self.sets() if number else "", "It turns on": learnt(self)}
+        lines = [f"{name}: {fact.rstrip('.')}." for name, fact in facts.items() if fact]
         sentence = claims().loc[self.claim, "claim"]
         verdict = f"**{self.verdict.capitalize()}** ({self.claim})"
-        return f"**Claim.** *{sentence}.* {verdict}. {with_labels(line)}"
+        shown = f"**Claim.** *{sentence}.* {verdict}. {with_labels(' '.join(lines))}"
+        summary = f"{self.holding()} parts hold"
+        details = part_by_part(self.part_rows(), self.text)
+        return f"{shown}\n\n<details><summary>{summary}</summary>\n\n{details}\n\n</details>"
+
+
+def _row_of_part(claim, part, role):
+    """A part as a row of ``claims-parts.csv``."""
+    row = part._asdict()
+    kept = ("on verdict standing number low high n unit needed tier measure data figure text").split()
+    count = part.count or Verdict(claim, "")
+    counted = {"counted": count.measure, "count_verdict": count.verdict}
+    counted |= {f"count_{name}": getattr(count, name) for name in ("number", "low", "high")}
+    named = {"claim": claim, "part": part.says, "is": role}
+    return {**named, **{name: row[name] for name in kept}, **counted}
+
+
+def part_by_part(rows, text=""):
+    """The parts of a claim, rows as in ``claims-parts.csv``, as a Markdown table, and its text."""
+    shown = []
+    for row in rows:
+        notes = [row["text"].rstrip(".")]
+        if row["counted"]:
+            notes.insert(0, f"{row['counted']}: {row['count_verdict']}, {float(row['count_number']):.3g}")
+        shown.append(
+            {
+                "part": f"**{row['part']}**" if row["is"] else row["part"],
+                "on": row["on"],
+                "verdict": row["verdict"],
+                "number (95% interval)": _number_of_row(row),
+                "what else": "; ".join(filter(None, notes)),
+            }
+        )
+    return with_labels("\n".join(filter(None, [markdown_table(pd.DataFrame(shown)) if shown else "", text])))
+
+
+def _number_of_row(row):
+    numbers = {name: float(row[name] or "nan") for name in ("number", "low", "high") if row[name] is not None}
+    return number_text(Verdict("", "", **numbers), " ({} to {})")
 
 
 def number_text(verdict, interval=", 95% interval {} to {}"):
@@ -129,6 +181,41 @@ def number_text(verdict, interval=", 95% interval {} to {}"):
     number = "" if pd.isna(verdict.number) else f"{verdict.number:.4g}"
     ends = "" if pd.isna(verdict.low) else interval.format(f"{verdict.low:.4g}", f"{verdict.high:.4g}")
     return number + ends
+
+
+def learnt(verdict):
+    """What one learns from a claim: the sentence of ``claims.csv``, with numbers of the parts that it names;
+    empty where one of them is absent, as in small runs.
+
+    ``{on:points}`` is the headline on a data set, ``{says:points}`` or ``{says on set:points}`` another part.
+    Words for formats are those of `in_words`.
+    """
+    parts = {}
+    for part in verdict.parts:
+        parts.setdefault(part.says, part)
+        parts[f"{part.says} on {part.on}"] = part
+    parts |= headlines(verdict.claim, verdict.parts)
+
+    def number(found):
+        name, _, form = found[1].rpartition(":")
+        return in_words(parts[name].number, form)
+
+    try:
+        return re.sub(r"\{([^{}]*)\}", number, claims().loc[verdict.claim, "learnt"])
+    except (KeyError, TypeError):
+        return ""
+
+
+def in_words(number, form):
+    """A number in a sentence: "points" of a difference, their "size" without a sign, "times" of a ratio, the
+    larger way round; or as a format says."""
+    if form == "points":
+        return f"{100 * number:+.1f}"
+    if form == "size":
+        return f"{100 * abs(number):.1f}"
+    if form == "times":
+        return f"{max(number, 1 / number):.2g}"
+    return format(number, form)
 
 
 def with_labels(text):
@@ -141,11 +228,6 @@ def of_units(n, unit):
     first, of, rest = (unit if unit and unit != "none" else "run").partition(" of ")
     many = "corpora" if first == "corpus" else f"{first}s"
     return f"{n} {first if str(n) == '1' else many}{of}{rest}"
-
-
-def in_lines(text):
-    """The parts in the text of a verdict, each in a line of a list."""
-    return "\n".join(f"- {part}" for part in re.split(r"(?<=\))\. ", text))
 
 
 def claims(chapter=None):
@@ -177,12 +259,12 @@ class Part:
     `Growth`    the slope of CPU seconds and, beside it, of `counts`
     `Bound`     every value at most its `bound`, up to `slack` times it: the largest quotient
     `Finding`   exact: it is `true` or not, with its `number`
-    `Given`     a `verdict` from elsewhere
-    `Open`      not judged in this run
+    `All`       each of many `parts`, of which one fails only by Bonferroni's rule
+    `NotJudged` what this run cannot judge
     ==========  ==============================================================================================
 
     The first four hold if the whole 95% interval lies from `at_least` to `at_most`, fail if all of it lies
-    outside, else they are undecided. `units` names the unit of each value, where a unit has several.
+    outside, else they are open. `units` names the unit of each value, where a unit has several.
 
     No number of runs tells the difference of two equal methods from zero: a claim that one is better fails,
     too, if the interval lies below the smallest difference that counts, and only "holds, smaller" if all of
@@ -190,8 +272,9 @@ class Part:
     `relevant`, by default `RELEVANT` for differences against 0, and none for others. Bounds of a `Time` are
     taken up to `EQUAL_TIME`.
 
-    `figure` has the data (those whose names begin with `of`; those of the figure `data_from`, if it is
-    another); `data` and `unit` replace what its record and ``claims.csv`` say.
+    `on` is a short name of the data set, by default that of the figure's data. `figure` has the data (those
+    whose names begin with `of`; those of the figure `data_from`, if it is another); `data` and `unit` replace
+    what its record and ``claims.csv`` say.
 
     Examples
     --------
@@ -206,6 +289,7 @@ class Part:
     says: str
     measure: str = ""
     _: KW_ONLY
+    on: str = ""
     n: Any = None
     text: str = ""
     figure: str = ""
@@ -224,6 +308,7 @@ class Mean(Part):
     ratio: bool = False
     relevant: float | None = None
     units: Any = None
+    among: int = 1
 
     def judge(self, verdict):
         columns = _numbers(self.values, self.baseline)
@@ -248,6 +333,7 @@ class Slope(Part):
     at_most: float | None = None
     log_y: bool = True
     baseline = ratio = relevant = None  # no comparison: see `_judge_mean`
+    among = 1
 
     def judge(self, verdict):
         runs = _numbers(self.values, self.x)
@@ -274,18 +360,6 @@ class Time(Mean):
         counts = {"values": self.counts, "baseline": self.baseline_counts}
         return _clock_and_count(replace(self, at_least=at_least, at_most=at_most), Mean, counts, verdict)
 
-    def both(self, seconds, count):
-        """What clock and count say of two methods, in a sentence."""
-        if self.at_most is None:  # the other method over this one
-            seconds, count = 1 / seconds, 1 / count
-        if 1 / EQUAL_TIME <= seconds <= EQUAL_TIME:
-            clock = "As fast"
-        elif seconds < 1.0:
-            clock = f"{1 / seconds:.2g} times as fast"
-        else:
-            clock = f"{seconds:.2g} times as slow"
-        return f"{clock} by the clock, {count:.2g} times the {self.counted}."
-
 
 @dataclass
 class Growth(Slope):
@@ -294,10 +368,6 @@ class Growth(Slope):
 
     def judge(self, verdict):
         return _clock_and_count(self, Slope, {"values": self.counts}, verdict)
-
-    def both(self, seconds, count):
-        """What clock and count say of how a method grows, in a sentence."""
-        return f"An exponent of {seconds:.2g} by the clock, {count:.2g} by {self.counted}."
 
 
 @dataclass
@@ -329,18 +399,51 @@ class Finding(Part):
 
 
 @dataclass
-class Given(Part):
-    verdict: Any = None
+class All(Part):
+    parts: tuple = ()
 
 
-class Open(Part):
-    pass
+@dataclass
+class NotJudged(Part):
+    verdict: str = "not judged"
+
+    def judge(self, verdict):
+        return verdict._replace(verdict=self.verdict)
 
 
 def judge_part(part, claim="", **about):
     """The verdict on one `Part`; `about` has the fields of the verdict on its data."""
-    verdict = Verdict(claim, "undecided", measure=part.measure, n=part.n, text=part.text)
-    return part.judge(verdict._replace(**about))
+    verdict = Verdict(claim, "open", part.says, part.on, measure=part.measure, n=part.n, text=part.text)
+    judged = part.judge(verdict._replace(**about))
+    return judged._replace(standing=standing(part, judged))
+
+
+def standing(part, judged):
+    """How two methods compare, of which one is claimed to be better; of all else the verdict."""
+    if isinstance(part, (Bound, Finding, NotJudged)) or judged.low is None or not _claims_better(part):
+        return judged.verdict
+    ends = [judged.low, judged.high]
+    smallest = RELEVANT if part.relevant is None else part.relevant
+    if part.ratio:
+        ends = [math.log(end) for end in ends]
+        smallest = math.log(EQUAL_TIME)
+    if part.at_least is None:
+        ends = [-end for end in reversed(ends)]
+    low, high = ends
+    if max(-low, high) <= smallest:
+        return "level"
+    if low > 0.0:
+        return "better"
+    return "worse" if high < 0.0 else "open"
+
+
+def _claims_better(part):
+    """Whether the part says that one of two methods is better, by whatever margin."""
+    limits = [limit for limit in (part.at_least, part.at_most) if limit is not None]
+    if not isinstance(part, Mean) or part.baseline is None or len(limits) != 1:
+        return False
+    none = 1.0 if part.ratio else 0.0
+    return limits[0] >= none if part.at_most is None else limits[0] <= none
 
 
 def _numbers(values, other=None):
@@ -355,18 +458,12 @@ def _numbers(values, other=None):
 
 
 def _clock_and_count(part, kind, counts, verdict):
-    """The verdict by the clock and that by the count: mixed where one holds and the other fails."""
+    """The verdict by the clock, with that by the count beside."""
     clock = kind.judge(part, verdict)
     if any(column is None or (np.size(column) and pd.isna(column).all()) for column in counts.values()):
-        return clock._replace(clock=clock.verdict, parts=(("clock", clock),))
+        return clock
     count = kind.judge(replace(part, **counts), verdict._replace(measure=part.counted, text=""))
-    state, text, p = clock.verdict, clock.text, clock.p
-    if {clock.verdict, count.verdict} == {"holds", "fails"}:
-        state, p = "mixed", max(clock.p, count.p)
-        text = _joined(part.both(clock.number, count.number), text)
-    text = _joined(text, f"By {part.counted}: {count.verdict}{_details(count)}.")
-    by = {"clock": clock.verdict, "count": count.verdict, "parts": (("clock", clock), ("count", count))}
-    return clock._replace(verdict=state, text=text, p=p, **by)
+    return clock._replace(count=count)
 
 
 def _times(factor):
@@ -400,11 +497,11 @@ def _slope(x, y, log_y):
 def _judge_mean(part, values, verdict):
     """The verdict from an interval: all within the claimed range, all outside, or neither."""
     if not values.size:
-        return _noted(verdict, "No run is left to judge by.", number=math.nan, p=1.0)
+        return _noted(verdict, "No run is left to judge by.", number=math.nan)
     mean = _Interval(values, part.ratio)
     verdict = verdict._replace(n=mean.n, number=mean.number)
     if mean.n == 1:
-        return _noted(verdict, "A single run has no interval.", p=1.0)
+        return _noted(verdict, "A single run has no interval.")
     ends = ((part.at_least, 1), (part.at_most, -1))
     limits = [(bound, sign) for bound, sign in ends if bound is not None]
     if not limits:
@@ -421,15 +518,19 @@ def _judge_mean(part, values, verdict):
     crossed = ends[~ends["within"] & ~ends["outside"]]
     text = ""
     if better and low == high == 0.0:
-        state, p, text = "fails", 0.0, "No difference at all."
+        state, text = "fails", "No difference at all."
     elif ends["smaller"].any():
-        state, p = "holds, smaller", ends["p_smaller"].min()
+        state = "holds, smaller"
         counts = f"factor {ends['far'].iloc[0]:g}" if part.ratio else f"{abs(first or relevant):g}"
         text = f"The difference is certain, and smaller than the {counts} that counts."
     elif (ends["outside"] & ~ends["within"]).any():
-        state, p = "fails", ends["p_outside"].min()
+        state = "fails"
+        strict = _Interval(values, part.ratio, (1 - CONFIDENCE) / part.among)
+        if part.among > 1 and not any(_end(strict, *limit, relevant, better)["outside"] for limit in limits):
+            state = "open"
+            text = f"It fails on its own, but not as one of {part.among}."
     elif len(crossed):
-        state, p = "undecided", min(ends["p_within"].max(), ends["p_outside"].min())
+        state = "open"
         more = crossed["needed"].iloc[0] - mean.n
         many = f"about {max(more, 2.0):.0f} more" if more < 10_000 else "more than 10,000"
         needed = of_units(many, verdict.unit)
@@ -438,29 +539,23 @@ def _judge_mean(part, values, verdict):
         if better and bound and low * high > 0.0:
             text = f"A difference is certain; whether it is the {bound:.4g} that counts is open."
     else:
-        state, p = "holds", ends["p_within"].max()
-    p = min(1.0, 2 * float(p))
+        state = "holds"
     needed = float(ends["needed"].max())
-    return _noted(verdict, text, verdict=state, low=low, high=high, p=p, needed=needed)
+    return _noted(verdict, text, verdict=state, low=low, high=high, needed=needed)
 
 
 class _Interval:
     """A mean with Student's interval; of logarithms, if it is to be a geometric one."""
 
-    def __init__(self, values, geometric):
+    def __init__(self, values, geometric, level=1 - CONFIDENCE):
         self.forward, back = (math.log, math.exp) if geometric else (float, float)
         self.n = values.size
         self.mean = float(values.mean())
         self.number = back(self.mean)
         if self.n > 1:
             self.error = float(values.std(ddof=1) / math.sqrt(self.n))
-            half = float(student.ppf((1 + CONFIDENCE) / 2, self.n - 1) * self.error)
+            half = float(student.ppf(1 - level / 2, self.n - 1) * self.error)
             self.interval = back(self.mean - half), back(self.mean + half)
-
-    def beyond(self, bound, sign):
-        """Probability of a mean so far above the bound (below, by a negative sign), were it the true one."""
-        distance = sign * (self.mean - self.forward(bound))
-        return float(student.sf(distance / self.error, self.n - 1)) if self.error else float(distance < 0)
 
     def units_that_decide(self, bound):
         """With which the bound is left with `POWER`, if the mean stays."""
@@ -482,9 +577,6 @@ def _end(mean, bound, sign, relevant, better):
         "within": low >= sign * bound,
         "outside": outside,
         "smaller": none != far and low >= sign * none and outside,
-        "p_within": mean.beyond(bound, sign),
-        "p_outside": mean.beyond(far, -sign),
-        "p_smaller": mean.beyond(none, sign),
         "needed": min(mean.units_that_decide(bound), mean.units_that_decide(far)),
     }
 
@@ -492,82 +584,45 @@ def _end(mean, bound, sign, relevant, better):
 # --- all parts ----------------------------------------------------------------------------------------------
 
 
-def holm(p):
-    """Which of several null hypotheses Holm's procedure rejects at `LEVEL`, from their probabilities."""
-    p = np.asarray(p, dtype=float)
-    order = np.argsort(p, kind="stable")
-    below = p[order] <= LEVEL / np.arange(p.size, 0, -1)
-    rejected = np.zeros(p.size, dtype=bool)
-    rejected[order] = np.logical_and.accumulate(below)
-    return rejected
+def combine(claim, parts, text=""):
+    """The verdict on a claim from those on its parts: that of its headline, on the first of the data sets in
+    ``claims.csv`` that is there, or ("all", of theorems) where it is the least clear."""
+    parts = tuple(parts)
+    by_set = headlines(claim, parts)
+    decides = claims().loc[claim, "decides"]
+    order = decides.split("; ") if decides else list(by_set)[:1]
+    deciding = [by_set[on] for on in order if on in by_set][:1]
+    if decides == "all":
+        deciding = list(by_set.values())
+    if not deciding:
+        return Verdict(claim, "not judged", text=text, parts=parts)
+    return least_clear(deciding)._replace(text=text, parts=parts)
 
 
-def combine(claim, parts, open_parts=(), text=""):
-    """One verdict for a claim of several parts (dict of what each says -> Verdict), which its text lists.
-
-    The first tier of `TIERS` that has parts decides, and of its parts the clearest mixed one, else the
-    clearest one that fails, else the least clear (of those that are smaller, where there are such): the
-    claim's number is that part's.
-    """
-    lines = []
-    verdicts = {}
-    deciding = None
-    for tier in TIERS:
-        named = {says: part for says, part in parts.items() if part.tier == tier}
-        if named:
-            verdicts[tier], decides, corrected = _of_one_tier(list(named.values()), open_parts)
-            deciding = deciding or decides
-            for (says, part), verdict in zip(named.items(), corrected, strict=True):
-                lines.append(f"{says}: {verdict}{_details(part)}.")
-    if open_parts:
-        lines.append(f"Open: {'; '.join(open_parts)}.")
-    if not parts:
-        return Verdict(claim, "open", text=_joined(text, *lines))
-    timed = [dict(part.parts) for part in parts.values() if part.tier == deciding.tier and part.clock]
-    for by in ("clock", "count"):
-        judged = [part[by] for part in timed if by in part]
-        if judged:
-            verdicts[by], *_ = _of_one_tier(judged, ())
-    both = ""
-    if deciding.clock and deciding.verdict == "mixed":
-        (says,) = [says for says, part in parts.items() if part is deciding]
-        both = f"{deciding.text.partition('. ')[0]} ({says})."
-    return deciding._replace(
-        claim=claim,
-        verdict=verdicts[deciding.tier],
-        data="; ".join(dict.fromkeys(part.data for part in parts.values() if part.data)),
-        text=_joined(both, *lines, text),
-        parts=tuple(parts.items()),
-        **{"clock": "", "count": ""} | verdicts,
-    )
+def headlines(claim, parts):
+    """The headline of a claim on each data set: of several parts, such as "as accurate" and "faster", the
+    least clear one. In ``claims.csv`` they are names, or patterns, of parts."""
+    names = claims().loc[claim, "headline"].split("; ")
+    by_set = {}
+    for part in parts:
+        if any(fnmatch.fnmatchcase(part.says, name) for name in names):
+            by_set.setdefault(part.on, []).append(part)
+    return {on: least_clear(same) for on, same in by_set.items()}
 
 
-def _of_one_tier(parts, open_parts):
-    """Verdict on a claim's parts, the part that decides, and each part's verdict once corrected.
+def least_clear(verdicts):
+    """Of several verdicts the one that decides on all: the clearest that fails, else the least clear that is
+    open, and so on. Of bounds it is the one that is used up most."""
 
-    All parts hold and nothing is open, or else what outlasts Holm's correction counts.
-    """
-    plain = [part.verdict for part in parts]
-    corrected = [
-        verdict if sure or verdict not in DECIDED else f"undecided over all parts, alone {verdict}"
-        for verdict, sure in zip(plain, holm([part.p for part in parts]), strict=True)
-    ]
-    least_clear = max(parts, key=lambda part: part.p)
-    if set(plain) <= {*HOLDING} and not open_parts:
-        verdict = max(plain, key=VERDICTS.index)
-        least_clear = max((part for part in parts if part.verdict == verdict), key=lambda part: part.p)
-        return verdict, least_clear, plain
-    failing = [part for part, verdict in zip(parts, corrected, strict=True) if verdict in ("fails", "mixed")]
-    if failing:
-        verdict = "mixed" if {"mixed", *HOLDING} & set(corrected) else "fails"
-        return verdict, min(failing, key=lambda part: (part.verdict == "fails", part.p)), corrected
-    return "undecided", least_clear, corrected
+    def order(verdict):
+        doubt = -np.inf if verdict.number is None else verdict.number
+        if verdict.needed is not None:
+            doubt = verdict.needed
+        if verdict.verdict == "fails":
+            doubt = -doubt
+        return LEAST_CLEAR.index(verdict.verdict), doubt
 
-
-def _details(part):
-    """In parentheses: the number of a part, its interval, its text."""
-    shown = "; ".join(filter(None, [number_text(part), part.text.rstrip(".")]))
-    return f" ({shown})" if shown else ""
+    return max(verdicts, key=order)
 
 
 # --- from the tables beside the figures ---------------------------------------------------------------------
@@ -797,18 +852,23 @@ class Results:
 
     def judge(self, part):
         """The verdict on one part of the claim, on the data of its figure."""
-        if isinstance(part, Given):
-            return part.verdict
+        if isinstance(part, All):
+            return self._judge_all_of(part)
         figure = part.figure or self.figure
         about = self.about(part.data_from or figure, part.of or None) | {"figure": figure}
         about["data"] = part.data or about["data"]
         about["unit"] = part.unit or about["unit"]
+        about["on"] = part.on or re.sub(r" \(.*\)", "", about["data"])
         return judge_part(part, self.claim, **about)
 
-    def given(self, verdict, text, figure=""):
-        """A part whose verdict no number decides."""
-        about = self.about(figure or self.figure)
-        return Given("", verdict=Verdict(self.claim, verdict, text=text, p=1.0, **about))
+    def _judge_all_of(self, part):
+        """The least clear verdict on some parts, with what the others are."""
+        judged = [self.judge(replace(each, among=len(part.parts))) for each in part.parts]
+        weakest = least_clear(judged)
+        n_held = sum(each.verdict in HOLDING for each in judged)
+        listed = f"{n_held} of {len(judged)} hold; the number is that of {weakest.says}."
+        text = _joined(listed, weakest.text, part.text)
+        return weakest._replace(says=part.says, on=part.on or weakest.on, text=text)
 
     def declared(self, item):
         """The parts and texts of an `Each`, a text, or a function."""
@@ -819,27 +879,30 @@ class Results:
         return item(self)
 
     def judge_all(self):
-        """The verdict on the claim."""
+        """The verdict on the claim, with what original data in the same directory say."""
         rows = claims()
         if self.claim not in rows.index:
             raise ValueError(f"there is no claim {self.claim!r}{near(self.claim, rows.index)}")
         judged_by = judge_of(self.claim)
         if judged_by is None:
-            return Verdict(self.claim, "open", text="No function judges it yet.")
+            return Verdict(self.claim, "not judged", text="No function judges it yet.")
         self.figure = judged_by.figure
+        parts, text = self._parts(judged_by)
+        for place in ORIGINALS:
+            beside = Results(self.directory / place, self.claim)
+            beside.figure = self.figure
+            with contextlib.suppress(FileNotFoundError):
+                parts += [part for part in beside._parts(judged_by)[0] if part.tier == "original"]
+        return combine(self.claim, parts, text)
+
+    def _parts(self, judged_by):
+        """Verdicts on the parts of the claim, and its text."""
         declared = [part for item in judged_by.items for part in self.declared(item)]
         text = _joined(*(item for item in declared if isinstance(item, str)))
-        parts = [item for item in declared if isinstance(item, Part)]
-        judged = {part.says: self.judge(part) for part in parts if not isinstance(part, Open)}
-        open_parts = [part.says for part in parts if isinstance(part, Open)]
-        if len(judged) + len(open_parts) < len(parts):
+        parts = [self.judge(item) for item in declared if isinstance(item, Part)]
+        if len({(part.says, part.on) for part in parts}) < len(parts):
             raise ValueError(f"two parts of the claim {self.claim} say the same")
-        if list(judged) == [""] and not open_parts:
-            verdict = judged[""]
-            alone = (("", verdict),) if verdict.clock else ()
-            text = _joined(verdict.text, text)
-            return verdict._replace(text=text, parts=alone, **{verdict.tier: verdict.verdict})
-        return combine(self.claim, judged, open_parts, text)
+        return parts, text
 
 
 def judge(claim, directory=REFERENCE):

@@ -24,7 +24,7 @@ from companion.run.records import (
     saved_items,
 )
 from companion.run.registry import title_of
-from companion.run.verdicts import verdict_table, write_verdicts
+from companion.run.verdicts import judge_again, verdict_table, write_verdicts
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
 
@@ -44,7 +44,7 @@ def print_summary(directory, status, root):
     rows = catalogue()[catalogue()["chapter"].isin(status)]
     verdicts = read_verdicts(directory)
     verdicts = verdicts[verdicts["chapter"].isin(status)]
-    judged = verdicts[verdicts["verdict"] != "open"]
+    judged = verdicts[verdicts["verdict"] != "not judged"]
     if len(judged):
         print()
         for row in judged.itertuples():
@@ -53,14 +53,14 @@ def print_summary(directory, status, root):
             for cell, width in zip(cells, WIDTHS, strict=True):
                 line += textwrap.shorten(cell, width, placeholder=" ...").ljust(width + 2)
             print(line.rstrip())
-        undecided = (judged["verdict"] == "undecided").sum()
+        undecided = (judged["verdict"] == "open").sum()
         if directory.name == "quick":
-            counted = f"{undecided} of {len(judged)} claims are undecided: quick repeats little."
+            counted = f"{undecided} of {len(judged)} claims are open: quick repeats little."
             where = "The verdicts of full, which decide, are in figures/reference/claims.md."
             print(f"\n{counted}\n{where}")
     absent = rows.index.difference(made, sort=False)
-    not_judged = verdicts.loc[verdicts["verdict"] == "open", "id"]
-    for note, names in (("not made yet", absent), ("claims open", not_judged)):
+    not_judged = verdicts.loc[verdicts["verdict"] == "not judged", "id"]
+    for note, names in (("not made yet", absent), ("claims not judged", not_judged)):
         if len(names):
             print(textwrap.fill(f"{note}: {', '.join(names)}", PAGE, subsequent_indent="    "))
     for chapter, state in status.items():
@@ -165,7 +165,8 @@ def reference(root, profile="full", data="bundled"):
     judged = set()
     if data == "original":
         items = [item for item in items if "original" in {record["tier"] for record in item["data"]}]
-        verdicts = verdicts[verdicts["original"] != ""]
+        original = parts.loc[parts["tier"] == "original", "claim"]
+        verdicts = verdicts[verdicts["id"].isin(original)]
         judged = set().union(*(files_of(claim, source) for claim in verdicts["id"]))
     if not items:
         call = f"make figures PROFILE={profile} DATA={data}"
@@ -185,8 +186,6 @@ def reference(root, profile="full", data="bundled"):
     print(f"{', '.join(sorted(finished))}: {len(taking)} files copied to {place}{note}")
     if data == "original":
         atomic_write(target / "README.md", gallery(target, target))
-        none = verdicts[:0], parts[:0]
-        write_verdicts(root / "figures" / "reference", *none)  # where originals stand beside
     else:
         atomic_write(target / "times.csv", taken.to_csv(index=False, lineterminator="\n"))
     write_reference_gallery(root)
@@ -197,6 +196,8 @@ def write_reference_gallery(root):
     directory = root / "figures" / "reference"
     if not directory.is_dir():
         raise FileNotFoundError(f"there are no reference results in {directory}: make reference copies them")
+    for place in ("original", ""):
+        judge_again(directory / place)
     written = atomic_write(root / "figures" / "README.md", gallery(directory, root / "figures"))
     seconds = figure_seconds(root)
     if len(seconds):

@@ -230,7 +230,7 @@ class Chapter:
         return self.book.judge(*claims)
 
     def judge_what_is_current(self):
-        """Judge the claims that rest on current figures alone; the others stay open."""
+        """Judge the claims that rest on current figures alone; the others stay as they are."""
         items = saved_items(self.store.directory)
         current = files_of_items(item for item in items if item["made_from"] == self.identity)
         verdicts = []
@@ -245,9 +245,9 @@ class Chapter:
         if self.book:
             self.judge_what_is_current()
         table = read_verdicts(self.store.directory).set_index("id")
-        table = table[(table["chapter"] == self.name) & (table["verdict"] != "open")]
+        table = table[(table["chapter"] == self.name) & (table["verdict"] != "not judged")]
         table["number"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
-        return table[["verdict", "number", "n", "unit"]].replace("none", "")
+        return table[["verdict", "number", "sets", "n", "unit"]].replace("none", "")
 
     def title(self, name):
         """What a figure or table shows, in one sentence from its numbers; empty where it is not made."""

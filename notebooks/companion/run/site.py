@@ -18,21 +18,12 @@ import pandas as pd
 from PIL import Image
 
 from companion import FOLDER
-from companion.run.claims import (
-    TIERS,
-    VERDICTS,
-    claims,
-    in_lines,
-    judge_of,
-    number_text,
-    of_units,
-    with_labels,
-)
+from companion.run.claims import VERDICTS, claims, judge_of, number_text, of_units, part_by_part, with_labels
 from companion.run.figures import markdown_table
 from companion.run.findings import FINDINGS, failed, finding
 from companion.run.gallery import SHOWN, times
-from companion.run.records import DEFAULTS, PROFILES, read_items, read_verdicts
-from companion.run.verdicts import count_of, verdict_map, with_original
+from companion.run.records import DEFAULTS, PROFILES, read_items, read_parts, read_verdicts
+from companion.run.verdicts import count_of, verdict_map
 from cuelearn.core.optional import require
 
 require("book", "nbformat")
@@ -91,8 +82,8 @@ COLOURS = 96
 def build(root, directory):
     """Write ``<directory>/book/`` from the chapters executed there. Returns its first page.
 
-    A chapter that was not executed has a page that says so, and its claims are open. FileNotFoundError if
-    none was, RuntimeError if Sphinx warns of anything: a link, a name or a formula that is wrong.
+    A chapter that was not executed has a page that says so, and its claims are not judged. FileNotFoundError
+    if none was, RuntimeError if Sphinx warns of anything: a link, a name or a formula that is wrong.
     """
     require("book", "sphinx", "myst_nb")
     executed = [c for c in DEFAULTS if (directory / "notebooks" / f"{c}.ipynb").is_file()]
@@ -115,8 +106,9 @@ def build(root, directory):
             for page, part in _chapter(notebook, chapter, records, named).items():
                 nbformat.write(part, source / f"{page}.ipynb")
             nbformat.write(_copy(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
-        verdicts = with_original(_all_claims(read_verdicts(directory)), directory)
-        pages = reference_pages() | {"verdicts.md": verdict_page(verdicts, directory.name)}
+        verdicts = _all_claims(read_verdicts(directory))
+        page = verdict_page(verdicts, read_parts(directory), directory.name)
+        pages = reference_pages() | {"verdicts.md": page}
         pages |= {"map.md": map_page(verdicts, named), "_times.md": _times(root)}
         pages["_failed.md"] = failed(verdicts)
         pages |= {f"_{name}.md": finding(name, directory) for name in FINDINGS}
@@ -137,10 +129,10 @@ def build(root, directory):
 
 
 def _all_claims(verdicts):
-    """Verdicts with those claims, as open ones, that were not judged: pages refer to all."""
+    """Verdicts with those claims that were not judged: pages refer to all."""
     rows = claims()
     absent = rows.loc[rows.index.difference(verdicts["id"]), ["id", "chapter", "source", "claim"]]
-    table = pd.concat([verdicts, absent.assign(verdict="open", text="Not judged in this run.")])
+    table = pd.concat([verdicts, absent.assign(verdict="not judged")])
     table = table.set_index("id", drop=False).loc[rows.index]
     numbers = ["number", "low", "high"]
     return table.assign(**table.drop(columns=numbers).fillna(""), **table[numbers].astype(float))
@@ -289,12 +281,10 @@ def _times(root):
 
 
 def map_page(verdicts, named):
-    """One row a claim, with tiles for what each kind of data, clock and count say; figures that are `named`
-    on a page are linked."""
+    """One row a claim, with a tile for its verdict; figures that are `named` on a page are linked."""
 
     def tile(verdict):
-        word, _, data = verdict.partition(": ")
-        return f"[{word}]{{.tile .{word.replace(', ', '-').replace(' ', '-')}}} {data}".rstrip()
+        return f"[{verdict}]{{.tile .{verdict.replace(', ', '-').replace(' ', '-')}}}"
 
     def links(row):
         if row.figure:
@@ -319,7 +309,7 @@ def map_page(verdicts, named):
     return "\n".join([*head, "::::{div} verdict-map", table, "::::", ""])
 
 
-def verdict_page(verdicts, profile):
+def verdict_page(verdicts, parts, profile):
     """Every claim: what the paper says, the verdict, ours, on what it rests."""
     counts = pd.crosstab(verdicts["chapter"], verdicts["verdict"], margins=True, margins_name="all")
     columns = [verdict for verdict in VERDICTS if verdict in counts]
@@ -330,11 +320,12 @@ def verdict_page(verdicts, profile):
     for chapter, rows in verdicts.groupby("chapter", sort=False):
         lines += ["", f"## {chapter}"]
         for row in rows.itertuples():
-            lines += _verdict(row)
-    return "\n".join(head + [line.replace("|", "\\|") for line in lines]) + "\n"
+            lines += _verdict(row, parts[parts["claim"] == row.id])
+    text = [line if line.startswith("|") else line.replace("|", "\\|") for line in lines]
+    return "\n".join(head + text) + "\n"
 
 
-def _verdict(row):
+def _verdict(row, parts):
     """Lines on one claim: whose it is, our number with its interval and unit, by data, part by part."""
     claim = row.claim[0].upper() + row.claim[1:]
     verdict = f"**{row.verdict.capitalize()}** ({row.source}; {row.id})"
@@ -343,11 +334,10 @@ def _verdict(row):
     if number:
         units = f"; {of_units(row.n, row.unit)}" if row.n else ""
         lines += [f"**Ours:** {with_labels(row.measure)}: {number}{units}. Data: {row.data}.", ""]
-    tiers = [f"{tier}: {getattr(row, tier)}" for tier in TIERS if getattr(row, tier)]
-    tiers += [f"by the {by}: {getattr(row, by)}" for by in ("clock", "count") if getattr(row, by)]
-    if tiers:
-        lines += [f"**By data, clock and count:** {'; '.join(tiers)}.", ""]
-    lines += [":::{dropdown} Part by part", with_labels(in_lines(row.text or "One part.")), ":::"]
+        lines += [f"**On each data set:** {row.sets}. Parts that hold: {row.holding}.", ""]
+    if row.learnt:
+        lines += [f"**It turns on** {row.learnt}", ""]
+    lines += [":::{dropdown} Part by part", part_by_part(parts.to_dict("records"), row.text), ":::"]
     judged_by = judge_of(row.id)
     if judged_by is not None:
         place = Path(judged_by.file).relative_to(FOLDER.parent).as_posix()

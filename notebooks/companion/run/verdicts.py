@@ -11,15 +11,15 @@ import pandas as pd
 
 from companion import CHECKOUT
 from companion.run.claims import (
-    TIERS,
     VERDICTS,
     Verdict,
     claims,
-    in_lines,
     judge,
     judge_of,
+    learnt,
     number_text,
     of_units,
+    part_by_part,
     with_labels,
 )
 from companion.run.figures import markdown_table
@@ -27,14 +27,12 @@ from companion.run.records import COLUMNS, PARTS, near, read_parts, read_verdict
 from companion.run.sweep import file_lock
 from cuelearn.core.storage import atomic_write
 
-#: What a row of the map has a tile for: the verdict by data, and by clock and count.
-TILES = (*TIERS, "clock", "count")
 #: How to read a verdict; a notebook that was downloaded lies without it.
 RULES = CHECKOUT / "notebooks/book/_verdicts.md"
 
 
 class ClaimBook:
-    """The verdicts of a chapter, written beside its figures after every entry; a new book starts open.
+    """The verdicts of a chapter, written beside its figures after every entry; in a new book none is judged.
 
     Directory, chapter and profile are those of the `store`, a `FigureStore`; rows of other chapters stay.
     """
@@ -42,7 +40,7 @@ class ClaimBook:
     def __init__(self, store):
         self.store = store
         names = claims(store.chapter).index
-        self.verdicts = {name: Verdict(name, "open", profile=store.profile) for name in names}
+        self.verdicts = {name: Verdict(name, "not judged", profile=store.profile) for name in names}
         self._write()
 
     def judge(self, *names):
@@ -70,8 +68,7 @@ class ClaimBook:
         for row in claims(self.store.chapter).itertuples():
             verdict = self.verdicts[row.id]
             rows.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
-            if verdict.verdict != "open":
-                parts += part_rows(verdict)
+            parts += verdict.part_rows()
         verdicts, parts = pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS)
         with file_lock(Path(self.store.directory) / ".claims.lock"):
             write_verdicts(self.store.directory, verdicts, parts)
@@ -79,17 +76,21 @@ class ClaimBook:
 
 def _fields(verdict):
     """The fields of a verdict; `n` as text, since a gap would make floats of the whole column."""
-    return verdict._asdict() | {"n": "" if verdict.n is None else str(verdict.n)}
+    count = "" if verdict.n is None else str(verdict.n)
+    said = {"sets": verdict.sets(), "holding": verdict.holding(), "learnt": learnt(verdict)}
+    return verdict._asdict() | {"n": count, **said}
 
 
-def part_rows(verdict):
-    """Rows of ``claims-parts.csv`` on a verdict: a claim of one part is its own."""
-    rows = []
-    for says, part in verdict.parts or [("", verdict)]:
-        count = dict(part.parts).get("count", Verdict(verdict.claim, ""))
-        counted = {"count_number": count.number, "count_low": count.low, "count_high": count.high}
-        rows.append({**_fields(part), **counted, "claim": verdict.claim, "part": says})
-    return rows
+def judge_again(directory):
+    """Write the verdicts in `directory` anew, from the tables there, with those on original data."""
+    written = read_verdicts(directory).set_index("id", drop=False)
+    verdicts = []
+    parts = []
+    for row in claims().loc[written.index].itertuples():
+        verdict = judge(row.id, directory)._replace(profile=written.loc[row.id, "profile"])
+        verdicts.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
+        parts += verdict.part_rows()
+    write_verdicts(directory, pd.DataFrame(verdicts, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS))
 
 
 def write_verdicts(directory, verdicts, parts, chapters=()):
@@ -105,10 +106,10 @@ def write_verdicts(directory, verdicts, parts, chapters=()):
     other_parts = other_parts[other_parts["claim"].isin(others["id"])]
     parts = _in_order("claim", other_parts, parts)
     atomic_write(directory / "claims-parts.csv", parts.to_csv(index=False, lineterminator="\n"))
-    verdicts = with_original(_in_order("id", others, verdicts), directory)
+    verdicts = _in_order("id", others, verdicts)
     atomic_write(directory / "claims.csv", verdicts.to_csv(index=False, lineterminator="\n"))
     rules = [RULES.read_text(encoding="utf-8")] if RULES.is_file() else []
-    listed = [*rules, verdict_table(verdicts, directory, directory), part_by_part(verdicts)]
+    listed = [*rules, verdict_table(verdicts, directory, directory), every_part(verdicts, parts)]
     atomic_write(directory / "claims.md", "\n".join(["# Claims and verdicts\n", *listed]))
 
 
@@ -118,24 +119,6 @@ def _in_order(column, *tables):
     return rows.sort_values(column, key=claims().index.get_indexer, kind="stable")
 
 
-def with_original(table, directory):
-    """Verdicts, with the column `original` filled from a run with ``DATA=original`` that lies in `directory`.
-
-    It says verdict, data and profile: "fails: flowers17 (full)". The verdicts themselves stay as they are.
-    """
-    places = (Path(directory) / place for place in ("original", "params/data_tier=original"))
-    notes = {}
-    for place in places:
-        parts = read_parts(place)
-        data = parts[parts["tier"] == "original"].groupby("claim", sort=False)["data"].unique()
-        for row in read_verdicts(place).itertuples():
-            if row.original:
-                names = ", ".join(data.get(row.id, [])).replace(" (original)", "")
-                notes[row.id] = f"{row.original}: {names} ({row.profile})"
-    own = table["original"].where(~table["original"].str.contains(": "), "")  # not of an earlier run
-    return table.assign(original=[notes.get(id, old) for id, old in zip(table["id"], own, strict=True)])
-
-
 def count_of(verdicts):
     """How many of some verdicts (Series) hold, fail and so on, in words."""
     numbers = verdicts.value_counts()
@@ -143,22 +126,22 @@ def count_of(verdicts):
 
 
 def verdict_map(table, links, tile=str, claim="**{0.id}** {0.claim} ({0.source})".format):
-    """Verdicts as Markdown, one row a claim: what it says, its tiles, the number that decides, where to look.
+    """Verdicts as Markdown, one row a claim: what it says, the verdict and number of its headline, how that
+    is on each data set, how many parts hold, on what it turns, where to look.
 
-    `links` gives the links of a row, `tile` how a verdict is shown. A claim that no data decided has its
-    verdict under bundled.
+    `links` gives the links of a row, `tile` how a verdict is shown.
     """
     rows = []
     for row in table.itertuples():
-        tiles = {by: getattr(row, by) for by in TILES}
-        if not any(tiles.values()):
-            tiles["bundled"] = row.verdict
         number = number_text(row, " ({} to {})")
         rows.append(
             {
                 "claim": claim(row),
-                **{by: tile(verdict) if verdict else "" for by, verdict in tiles.items()},
-                "number (95% interval)": f"{number} {with_labels(row.measure)}" if number else "",
+                "verdict": tile(row.verdict),
+                "headline (95% interval)": f"{number} {with_labels(row.measure)}" if number else "",
+                "on each data set": row.sets,
+                "parts that hold": row.holding,
+                "it turns on": row.learnt,
                 "see": ", ".join(links(row)),
             }
         )
@@ -176,37 +159,35 @@ def verdict_table(table, directory, home):
         if judged_by:
             yield f"[{row.id.replace('-', '_')}]({_link(judged_by.file, home)})"
 
-    decided = table["original"] if directory.name == "original" else table["verdict"]
-    return f"{count_of(decided)}\n\n" + verdict_map(table, links)
+    return f"{count_of(table['verdict'])}\n\n" + verdict_map(table, links)
 
 
 def _link(file, home):
     return os.path.relpath(file, home).replace(os.sep, "/")
 
 
-def part_by_part(table):
+def every_part(verdicts, parts):
     """Of every claim that was judged: verdict, units, data and what its parts say, as Markdown."""
     lines = []
-    for row in table[table["verdict"] != "open"].itertuples():
-        units = f"The number that decides is of {of_units(row.n, row.unit)}. " if row.n else ""
-        data = f"Data: {row.data}. " if row.data else ""
-        lines += [f"## {row.id}: {row.verdict}", "", f"{units}{data}Profile {row.profile}.", ""]
-        lines += [in_lines(row.text), ""] if row.text else []
+    parts = dict(tuple(parts.groupby("claim")))
+    for row in verdicts[verdicts["verdict"] != "not judged"].itertuples():
+        units = f"The headline is of {of_units(row.n, row.unit)}. " if row.n else ""
+        lines += [f"## {row.id}: {row.verdict}", "", f"{units}Data: {row.data}. Profile {row.profile}.", ""]
+        lines += [part_by_part(parts[row.id].to_dict("records"), row.text), ""]
     return "\n".join(lines)
 
 
 def before_and_after(before, after):
     """The verdicts in two folders of results beside each other, as Markdown: old results, new results."""
-    columns = ["verdict", *TILES, "number"]
     tables = []
     for directory in (before, after):
-        table = read_verdicts(directory).rename(columns={"real": "bundled"})  # as once written
-        table = with_original(table, directory).reindex(columns=["id", *columns, "low", "high"])
+        table = read_verdicts(directory).reindex(columns=["id", "verdict", *COLUMNS[5:8], "sets", "learnt"])
         table["number"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
-        tables.append(table.astype(object).fillna("").set_index("id")[columns])
+        shown = table.astype(object).fillna("").set_index("id")
+        tables.append(shown[["verdict", "number", "sets", "learnt"]])
     both = tables[1].join(tables[0][["verdict", "number"]].add_suffix(" before"), how="outer").fillna("")
     both = both.reset_index().sort_values("id", key=claims().index.get_indexer)
-    order = ["id", "verdict before", "verdict", "clock", "count", *TIERS, "number before", "number"]
+    order = ["id", "verdict before", "verdict", "number before", "number", "sets", "learnt"]
     return markdown_table(both[order])
 
 
