@@ -28,7 +28,7 @@ from companion import pictures
 from companion.data.laser import LASER_FEATURE_NAMES, laser_features
 from companion.data.originals import load_original
 from cuelearn import datasets
-from cuelearn.core.choice import first_best
+from cuelearn.core.formulas import first_best
 from cuelearn.datasets.cues import OBJECT_CUES, image_cues
 from cuelearn.kernels import distance_matrix, mean_rule
 from cuelearn.omcl import KernelPerceptron

@@ -14,7 +14,7 @@ import numpy as np
 from companion.data.originals import load_original
 from companion.protocol import MEMORY_MANY, Task
 from cuelearn.datasets.cues import CUES, PHOTO_CUES, describe
-from cuelearn.datasets.words import BagOfWords, count_words
+from cuelearn.datasets.descriptors import BagOfWords, count_words
 from cuelearn.kernels import ExpDistance, KernelBank, distance_matrix
 
 WORD_CUES = tuple(cue for cue in PHOTO_CUES if CUES[cue].words)

@@ -17,7 +17,7 @@ from companion.run.sweep import file_lock
 from cuelearn.datasets import image_cues, load_emoji
 from cuelearn.datasets.base import CueData, data_directory
 from cuelearn.datasets.cues import CUES, VALUES, describe
-from cuelearn.datasets.words import BagOfWords
+from cuelearn.datasets.descriptors import BagOfWords
 
 #: Folders of the package that describe no picture.
 OTHERS = ("kernels", "mkl", "mktl", "mms", "oks", "omcl")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from companion.run.sweep import beside
-from cuelearn.core.choice import first_best
+from cuelearn.core.formulas import first_best
 
 
 class Study(NamedTuple):

@@ -60,7 +60,7 @@ def test_no_control_characters():
 
 
 #: Modules that every package may use.
-SHARED = "checkpoint|codecache|expect|warn"
+SHARED = "checkpoint|compiled|expect"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from companion import protocol
 from companion.study import Study, best_of, choose, edges
-from cuelearn.core.choice import first_best
+from cuelearn.core.formulas import first_best
 
 CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
 

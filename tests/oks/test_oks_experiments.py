@@ -16,7 +16,7 @@ from companion.oks import compare, settings, tasks
 from companion.oks import theorems as th
 from cuelearn.oks import OKS
 from cuelearn.oks.kernels import Given
-from cuelearn.oks.selection import Selector, oks_pass, regret_pass
+from cuelearn.oks.online import Selector, oks_pass, regret_pass
 
 LOSSES = ("hinge", "logistic", "square")
 

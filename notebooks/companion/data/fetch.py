@@ -19,9 +19,9 @@ import zlib
 from pathlib import Path
 
 from companion.data.originals import known_originals, known_sum, load_original, original_directory
-from cuelearn.core.optional import require
 from cuelearn.datasets import DataFileError
 from cuelearn.datasets.base import data_directory, read_bundled
+from cuelearn.expect import require
 
 #: Suffixes of archives.
 ARCHIVES = (".tgz", ".tar.gz", ".tar.bz2", ".tar", ".zip", ".rar")

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from cuelearn.datasets import DataFileError, ImageData
-from cuelearn.datasets.folders import ImageFiles, masks_of, subdirectories
+from cuelearn.datasets.images import ImageFiles, masks_of, subdirectories
 
 #: Largest difference in seconds between an image of IDOL2 and its scan.
 MAX_DELAY = 0.5

@@ -20,11 +20,10 @@ from sklearn.datasets import load_svmlight_file
 
 from companion.data.folders import load_eth80, load_flowers17, load_idol2
 from cuelearn import datasets
-from cuelearn.core.optional import require
 from cuelearn.datasets import CueData, DataFileError, Provenance, load_image_folder
 from cuelearn.datasets.base import side_by_side
-from cuelearn.datasets.folders import Layout
-from cuelearn.warn import warn_user
+from cuelearn.datasets.images import Layout
+from cuelearn.expect import require, warn_user
 
 #: The ten test classes of Animals with Attributes.
 AWA_TEST_CLASSES = (

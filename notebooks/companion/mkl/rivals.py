@@ -20,7 +20,7 @@ from companion.protocol import FIRST_STAGE, fitted, grid_points, in_turn, looks,
 from companion.study import Study, at_edges, best_of
 from cuelearn import mkl
 from cuelearn.kernels import RBF, CrossBank, KernelBank
-from cuelearn.mkl.rivals.onevsall import OneVersusAllMKL
+from cuelearn.mkl.rivals.alternating import OneVersusAllMKL
 from cuelearn.mkl.rivals.single import FOLDS
 from cuelearn.mkl.stochastic.training import draw_order
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive

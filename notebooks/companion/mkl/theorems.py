@@ -7,8 +7,7 @@ import pandas as pd
 
 from companion.mkl.runs import reference, solve
 from companion.mkl.tasks import load_task
-from cuelearn.core.groupnorm import group_norm
-from cuelearn.core.losses import margins
+from cuelearn.core.formulas import group_norm, margins
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2
 

@@ -15,7 +15,7 @@ from companion.mktl.settings import N_NEGATIVE, NATURAL
 from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
 from companion.protocol import fitted, grid_points
 from companion.study import Study
-from cuelearn.core.choice import first_best
+from cuelearn.core.formulas import first_best
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 

@@ -15,11 +15,11 @@ from companion.data.originals import load_original
 from companion.multilabel.settings import settings
 from companion.protocol import fitted, in_turn, looks, timed
 from cuelearn import datasets, mkl
-from cuelearn.core.choice import first_best
+from cuelearn.core.formulas import first_best
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import SharedProblem, mean_auc, saddle_gap
-from cuelearn.mkl.labels.mlmkl import solve_mlmkl_sa, solve_mlmkl_sum
-from cuelearn.mkl.rivals.multilabel import learnable, signs_of
+from cuelearn.mkl.mlmkl import solve_mlmkl_sa, solve_mlmkl_sum
+from cuelearn.mkl.rivals.perclass import learnable, signs_of
 
 #: Samples of the training part that are held back to choose C.
 VALIDATION = 1 / 4

@@ -12,12 +12,12 @@ import pandas as pd
 from companion import pictures
 from companion.oks.tasks import Pair, held_apart
 from companion.protocol import quiet, timed
-from cuelearn.core.choice import first_best
+from cuelearn.core.formulas import first_best
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM, kind_kernels
 from cuelearn.oks.kernels import Columns, with_widths
-from cuelearn.oks.selection import Selector, oks_pass
+from cuelearn.oks.online import Selector, oks_pass
 
 SOM_DELTA = 0.2
 MEMORY = 4e9  # the 60 matrices of 3,400 samples take 2.8 GB

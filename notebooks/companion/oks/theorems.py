@@ -20,7 +20,7 @@ from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.optimum.problem import MKLProblem
 from cuelearn.mkl.optimum.reference import solve_reference
 from cuelearn.oks.kernels import Given
-from cuelearn.oks.selection import Selector, oks_pass, regret_pass
+from cuelearn.oks.online import Selector, oks_pass, regret_pass
 
 #: Steps of a predictor times sqrt(m T) over which theorem 3 is minimised.
 RADII = tuple(2.0**k for k in range(-4, 5))

@@ -18,7 +18,7 @@ from companion import study
 from companion.cue_tasks import Distances, Permutation, class_errors, handed, mean_error
 from companion.omcl.settings import GRIDS, LEVELS, NATURAL, QUERIES, STANDARD_ERRORS
 from companion.protocol import FIRST_STAGE, grid_points
-from cuelearn.core.choice import ROUNDING, first_best
+from cuelearn.core.formulas import ROUNDING, first_best
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import (
     OMCL,

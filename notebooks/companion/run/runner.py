@@ -43,8 +43,8 @@ from companion.run.records import (
 )
 from companion.run.schedule import WORKER, Task, run, serve
 from companion.run.sweep import clean_temporaries, connect, file_lock
-from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
+from cuelearn.expect import require
 
 CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
 #: A chapter of the thesis with a second notebook.

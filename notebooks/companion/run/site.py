@@ -33,7 +33,7 @@ from companion.run.findings import FINDINGS, failed, finding
 from companion.run.gallery import SHOWN, times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_verdicts
 from companion.run.verdicts import count_of, verdict_map, with_original
-from cuelearn.core.optional import require
+from cuelearn.expect import require
 
 require("book", "nbformat")
 

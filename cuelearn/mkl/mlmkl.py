@@ -16,15 +16,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.run import Run
-from cuelearn.expect import expect
-from cuelearn.mkl.rivals.cutting import CuttingPlanes
-from cuelearn.mkl.rivals.multilabel import MultiLabelMKL
+from cuelearn.core.samples import as_generator
+from cuelearn.expect import expect, warn_user
+from cuelearn.mkl.rivals.perclass import CuttingPlanes, MultiLabelMKL
 from cuelearn.mkl.rivals.svm import SharedProblem
-from cuelearn.warn import warn_user
 
 __all__ = ["MLMKLSA", "MLMKLSum", "SharedProblem", "saddle_gap", "solve_mlmkl_sa", "solve_mlmkl_sum"]
 

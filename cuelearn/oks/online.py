@@ -1,5 +1,7 @@
-"""Online kernel selection: one kernel is drawn at each visit (OKS, OKSRegret, SOM), and an SVM on the best
-kernel (Yang et al., AAAI 2012, Algorithms 1 and 2).
+"""Online learners of many kernels.
+
+One kernel is drawn at each visit by OKS, OKSRegret and SOM (Yang et al., AAAI 2012, Algorithms 1 and 2); OM-1
+trains all (Jin, Hoi and Yang, ALT 2010, Algorithm 1), MuTron a part of them (Yang et al.).
 """
 
 import math
@@ -9,14 +11,24 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.codecache import njit
+from cuelearn.compiled import njit
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters, validated
-from cuelearn.oks.base import Learner, StreamingKernels, documented, of_learners
-from cuelearn.oks.kernels import Visits, add, output, set_probabilities
-from cuelearn.warn import warn_user
+from cuelearn.core.formulas import first_best
+from cuelearn.expect import warn_user
+from cuelearn.oks.base import Learner, OnlineKernels, StreamingKernels, documented, held_back, of_learners
+from cuelearn.oks.kernels import Samples, Visits, add, output, set_probabilities
 
-__all__ = ["OKS", "SOM", "OKSRegret", "SamplingKernels", "Selector"]
-
+__all__ = [
+    "OKS",
+    "SOM",
+    "OKSRegret",
+    "SamplingKernels",
+    "Selector",
+    "Committee",
+    "OM1",
+    "committee_pass",
+    "MuTron",
+]
 
 #: Numbers of OKSRegret's losses in compiled code.
 LOSSES = {"hinge": 0, "logistic": 1, "square": 2}
@@ -388,3 +400,190 @@ class OKSRegret(SamplingKernels):
     fit.__doc__ = SamplingKernels.fit.__doc__
 
     online_losses_ = of_learners(lambda learner: learner.record["losses"], list)
+
+
+@njit(cache=True, nogil=True)
+def committee_pass(
+    kernels, samples, order, targets, sample_weights, discount, weights, predictors, mistakes, own_mistakes
+):
+    """A pass of `OM1`, `discount` = -log(beta); returns the numbers of updates and kernel values. Writes
+    `mistakes` of the vote by visit and `own_mistakes` by kernel."""
+    n_updates = 0
+    n_evaluations = 0
+    for t in range(order.shape[0]):
+        i = order[t]
+        y = targets[i]
+        factor = sample_weights[i]
+        vote = 0.0
+        changed = False
+        for j in range(own_mistakes.shape[0]):
+            value = output(kernels, predictors, j, samples, i, samples)
+            n_evaluations += predictors.count[j]
+            vote += np.sign(value) * weights.q[j]
+            if y * value <= 0.0:
+                own_mistakes[j] += 1
+                if factor > 0.0:
+                    add(predictors, j, i, factor * y)
+                    n_updates += 1
+                    weights.log_weights[j] -= factor * discount
+                    changed = True
+        mistakes[t] = y * vote <= 0.0
+        if changed and discount > 0.0:
+            set_probabilities(weights, 0.0)
+    return n_updates, n_evaluations
+
+
+class Committee(Learner):
+    """A Perceptron per kernel, weights discounted by own mistakes."""
+
+    SAVED = (*Learner.SAVED, "own_mistakes")
+
+    def __init__(self, kernels, rng, *, discount):
+        super().__init__(kernels, rng)
+        self.discount = discount
+        self.own_mistakes = np.zeros(self.q.size, dtype=np.int64)
+
+    def visit(self, samples, order, targets, sample_weights, uniforms):
+        mistakes = np.zeros(order.size, dtype=np.bool_)
+        counts = committee_pass(
+            self.kernels,
+            samples,
+            order,
+            targets,
+            sample_weights,
+            self.discount,
+            self.weights,
+            self.predictors,
+            mistakes,
+            self.own_mistakes,
+        )
+        self.note(order, *counts, mistakes)
+
+
+@documented
+@parameters
+class OM1(StreamingKernels):
+    r"""OM-1: deterministic online multiple kernel learning; all kernels are trained, a weighted vote decides.
+
+    .. math:: \hat y = \operatorname{sign} \sum_i q_i \operatorname{sign} f_i(x), \qquad
+              z_i = 1[y f_i(x) \le 0], \qquad w_i \leftarrow \beta^{z_i} w_i, \qquad f_i \leftarrow f_i +
+              z_i\, y\, k_i(x, \cdot) .
+
+    Sample weights multiply :math:`z_i`.
+
+    Parameters
+    ----------
+    $kernels $beta $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $classes_ $kernel_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_ $mistakes_per_kernel_
+    $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+
+    Notes
+    -----
+    A visit costs O(m S d): every kernel with its own support.
+
+    References
+    ----------
+    Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.oks import OM1
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = OM1(cues, shuffle=True, random_state=0).fit(X, y == 2)
+    >>> bool(model.score(X, y == 2) > 0.9)
+    True
+    """
+
+    beta: float = 0.8
+
+    def _learner(self, kernels, rng, n_rounds):
+        return Committee(kernels, rng, discount=-math.log(self.beta))
+
+    def _decide(self, learner, here, held):
+        return np.sign(learner.outputs(here, held)) @ learner.q
+
+    mistakes_per_kernel_ = of_learners(lambda learner: learner.own_mistakes.copy())
+
+
+class Judged(Committee):
+    """Perceptrons of which the most accurate on held-out samples is kept."""
+
+    SAVED = (*Committee.SAVED, "accuracy")
+
+    def __init__(self, kernels, rng):
+        super().__init__(kernels, rng, discount=0.0)
+        self.accuracy = np.zeros(self.q.size)
+
+    def visit(self, samples, order, targets, sample_weights, uniforms):
+        """Train; `n_mistakes` is the kernels' mean."""
+        super().visit(samples, order, targets, sample_weights, uniforms)
+        self.n_mistakes = float(self.own_mistakes.mean())
+
+    @property
+    def best(self):
+        """The first most accurate kernel."""
+        return first_best(self.accuracy)
+
+
+@documented
+@parameters
+class MuTron(OnlineKernels):
+    """MuTron: a Perceptron per kernel; the one that errs least on held-out samples is kept.
+
+    The paper does not say how it draws held-out samples; here they are stratified. Sample weights multiply
+    the updates, and count in the accuracy.
+
+    Parameters
+    ----------
+    $kernels $validation $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    validation_accuracy_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
+        On the held-out samples.
+    $best_index_ $best_kernel_ $mistakes_per_kernel_ $classes_ $support_ $dual_coef_ $n_updates_
+    $n_evaluations_ $visits_ $history_
+
+    Notes
+    -----
+    The paper's tuned step is omitted: it scales the coefficients of a Perceptron that starts from 0, and only
+    signs count.
+
+    References
+    ----------
+    Yang et al., AAAI 2012, "MuTron"; Rosenblatt's Perceptron with kernels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.oks import MuTron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> model = MuTron(cues, shuffle=True, random_state=0).fit(X, y == 2)
+    >>> model.best_kernel_, model.validation_accuracy_.shape
+    ('petal', (2,))
+    """
+
+    validation: float = 0.1
+
+    def _learner(self, kernels, rng, n_rounds):
+        return Judged(kernels, rng)
+
+    def _run(self, learner, samples, targets, sample_weights, bar):
+        train, test = held_back(targets, self.validation, learner.rng, sample_weights)
+        stack = samples.stack
+        if not self._source.width:
+            stack = stack[:, test]
+        tested = Samples(samples.data[test], samples.scale[test], stack)
+        super()._run(learner, samples, targets, sample_weights, bar, train)
+        right = np.where(learner.outputs(tested, samples) > 0.0, 1.0, -1.0) == targets[test][:, None]
+        learner.accuracy = np.average(right, axis=0, weights=sample_weights[test])
+
+    mistakes_per_kernel_ = OM1.mistakes_per_kernel_
+
+    validation_accuracy_ = of_learners(lambda learner: learner.accuracy)
