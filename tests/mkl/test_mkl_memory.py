@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from companion.mkl.tasks import kernel_set
+from companion.mkl import kernel_set
 from cuelearn import datasets
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank
 from cuelearn.kernels.rows import BLOCK_ROWS, combined_kernel, quadratic_forms

@@ -15,14 +15,13 @@ from cuelearn.mkl.mlmkl import (
     MLMKLSA,
     Entropic,
     MLMKLSum,
-    SharedProblem,
     sa_gradients,
     saddle_gap,
     solve_mlmkl_sa,
     solve_mlmkl_sum,
 )
 from cuelearn.mkl.perlabel import resolve_groups, solve_gmkl, solve_vskl
-from cuelearn.mkl.rivals.svm import solve_box_svm
+from cuelearn.mkl.rivals.svm import SharedProblem, solve_box_svm
 
 
 def make_task(seed, n=24, n_classes=3, n_kernels=3):

@@ -12,12 +12,10 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
-from companion.intervals import interval
+from companion.mkl import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C, get_task
 from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
-from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
-from companion.mkl.tasks import get_task
 from companion.protocol import FIRST_STAGE, fitted, grid_points, in_turn, looks, timed
-from companion.study import Study, at_edges, best_of
+from companion.study import Study, at_edges, best_of, interval
 from cuelearn import mkl
 from cuelearn.kernels import RBF, CrossBank, KernelBank
 from cuelearn.mkl.rivals.alternating import OneVersusAllMKL
