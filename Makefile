@@ -101,7 +101,7 @@ lab: $(READY)notebooks ## JupyterLab on copies of the notebooks, in lab/, which 
 	@cd lab && env -u MPLBACKEND ../$(PY) -m jupyterlab $(LAB) $(addsuffix .ipynb,$(firstword $(CHAPTER)))
 
 data: $(READY)data ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
-	@$(PY) -m companion.data.fetch $(if $(FETCH),--fetch $(FETCH))
+	@$(PY) -m companion.originals $(if $(FETCH),--fetch $(FETCH))
 
 reference: $(READY)notebooks ## copy the finished chapters of the full profile (or PROFILE=..., DATA=...) to figures/reference
 	@$(PY) -m companion.run.runner --reference --data $(DATA) --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)

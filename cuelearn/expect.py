@@ -1,15 +1,19 @@
 """The one way to check what a caller gives: the value as it is used, or a sentence that names it.
 
 A check stands where the value enters; inner functions trust it. Constructor parameters of estimators are
-checked by their `_parameter_constraints` instead.
+checked by their `_parameter_constraints` instead. `warn_user` warns at the caller's line, `require` names the
+extra that a missing package belongs to.
 """
 
 import math
 import numbers
+import sys
+import warnings
+from importlib.util import find_spec
 
 import numpy as np
 
-__all__ = ["expect", "expect_instance", "expect_list", "expect_word"]
+__all__ = ["expect", "expect_instance", "expect_list", "expect_word", "warn_user", "require"]
 
 #: Kinds of a value: a number, the entries of an array, and numpy's codes of the entries' types.
 KINDS = {
@@ -236,3 +240,25 @@ def expect_list(name, value, items, length=None, least=1):
     if length not in (None, len(values)):
         raise ValueError(f"{name} must be a list of {length} {items}, got {len(values)}")
     return values
+
+
+# Packages that are skipped.
+INNER = ("contextlib", "cuelearn", "joblib", "sklearn")
+
+
+def warn_user(message, category=UserWarning):
+    """Warn at the line that called the package."""
+    level = 1
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
+        level += 1
+        frame = frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def require(extra, *packages):
+    """`ImportError` with the command that installs the extra of a missing package."""
+    for package in packages:
+        if sys.modules.get(package) is None and find_spec(package) is None:
+            hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'
+            raise ImportError(f"{package} is not installed: {hint}", name=package)

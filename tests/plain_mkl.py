@@ -3,7 +3,7 @@
 Each twin is its pseudo-code line by line: every step forms scores and block norms anew in float64.
 
 A kernel stack K has shape (F, n, n), labels are 0 .. M-1, coefficients A have shape (n, M). `factor` is 1 for
-the multiclass loss and 1/2 for the hinge loss (see `cuelearn.core.losses`).
+the multiclass loss and 1/2 for the hinge loss (see `cuelearn.core.formulas`).
 """
 
 import contextlib

@@ -39,7 +39,7 @@ images = datasets.ImageData(np.zeros((1, 40, 40, 3), np.uint8), np.zeros(1, int)
 assert len(datasets.base.simulator("captions").VERBS) == 10
 for needs, extra, call in (
     ("skimage", "images", lambda: datasets.image_cues(images, ["shape pyramid"])),
-    ("PIL", "images", lambda: datasets.folders.read_image("a.png")),
+    ("PIL", "images", lambda: datasets.images.read_image("a.png")),
     ("matplotlib", "plots", lambda: mkl.KernelWeightsDisplay(None).plot()),
 ):
     said = refusal(call)
@@ -99,7 +99,7 @@ def test_the_library_imports_without_extras_and_names_the_one_that_lacks(site, t
 COMPILE = """
 import os, numpy as np
 import cuelearn
-from cuelearn.core.losses import competitor
+from cuelearn.core.formulas import competitor
 assert competitor(np.eye(2)[0], 0) == (1, 1.0)
 print(os.environ["NUMBA_CACHE_DIR"])
 """

@@ -1,1 +1,1 @@
-"""Shared mathematics of all chapters: losses, group norms, checks, a linear SVM, saving."""
+"""Shared mathematics of all chapters: formulas, checks, the base of estimators, a linear SVM, saving."""

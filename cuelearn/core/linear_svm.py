@@ -10,7 +10,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.warn import warn_user
+from cuelearn.expect import warn_user
 
 __all__ = ["LinearSolution", "linear_svm"]
 

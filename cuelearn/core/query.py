@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuelearn.codecache import njit
-from cuelearn.core.checks import labels_of, labels_within
-from cuelearn.core.losses import competitor
+from cuelearn.compiled import njit
+from cuelearn.core.formulas import competitor
+from cuelearn.core.samples import labels_of, labels_within
 from cuelearn.expect import expect
 
 __all__ = [

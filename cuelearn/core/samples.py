@@ -1,10 +1,25 @@
-"""Samples of estimators; values in unused columns are ignored."""
+r"""Samples, labels and weights of estimators, checked; values in unused columns are ignored.
+
+With sample weights :math:`s_i`, :math:`W = \sum_i s_i` and class weights :math:`c`, every regularised problem
+of the package becomes
+
+.. math:: \frac\lambda2 \|w\|^2 + \alpha \|w\|_{2,1} + \frac1W \sum_i s_i c_{y_i} \ell_i(w), \qquad
+          \lambda = \frac1{CW} .
+
+Weight 2 duplicates a sample, weight 0 omits it. Multiplied by :math:`CW`, the losses have the factors
+:math:`C s_i c_{y_i}`, as in scikit-learn's SVC.
+"""
+
+import numbers
+import warnings
+from numbers import Number
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from cuelearn.core.checks import FLOATS
+from cuelearn.expect import expect, warn_user
 from cuelearn.kernels.specifications import (
     as_samples,
     check_kernels,
@@ -16,7 +31,26 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.stack import refuse_kernels
 
-__all__ = ["given_kernels", "new_samples", "training_samples", "validate_samples"]
+__all__ = [
+    "given_kernels",
+    "new_samples",
+    "training_samples",
+    "validate_samples",
+    "FLOATS",
+    "as_generator",
+    "classes_and_labels",
+    "classes_of_stream",
+    "labels_of",
+    "labels_within",
+    "single_samples",
+    "warn_if_sorted",
+    "check_sample_weight",
+    "class_weights",
+    "loss_weights",
+    "repeated_rows",
+    "visit_weights",
+    "with_weight",
+]
 
 
 def given_kernels(kernels):
@@ -88,3 +122,184 @@ def _without_unused(X, used, width=None):
         else:
             X[:, i] = 0
     return X
+
+
+#: Data types of samples; others are converted to the first.
+FLOATS = [np.float64, np.float32]
+
+
+def as_generator(random_state):
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if random_state is not None and not (whole and random_state >= 0):
+        raise ValueError(
+            f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}"
+        )
+    return np.random.default_rng(random_state)
+
+
+def classes_of_stream(estimator, classes, fitted="classes_"):
+    """Classes of an online learner, set in the first call of `partial_fit`, and whether this is the first."""
+    if isinstance(classes, (set, frozenset)):
+        classes = list(classes)
+    if hasattr(estimator, fitted):
+        if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
+            raise ValueError("classes must not change between calls of partial_fit")
+        return estimator.classes_, False
+    if classes is None:
+        raise ValueError("classes must be given at the first call of partial_fit")
+    known = np.unique(classes)
+    if known.size < 2:
+        raise ValueError(f"classes must hold at least 2 classes, got {known.size}")
+    return known, True
+
+
+def single_samples(rows, labels):
+    """Those of the rows whose class has no other row, and the remaining ones."""
+    _, places, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
+    several = counts[places] > 1
+    return rows[~several], rows[several]
+
+
+def labels_of(estimator, y, n_samples):
+    """y as a 1-D array of one label per sample, or a ValueError."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    if callable(y):
+        raise ValueError("y must be an array of labels; a function is for partial_fit with a query")
+    with warnings.catch_warnings():  # a batch of a stream may hold few samples of many classes
+        warnings.filterwarnings("ignore", "The number of unique classes")
+        check_classification_targets(y)
+    y = column_or_1d(y, warn=True)
+    if y.shape[0] != n_samples:
+        raise ValueError(f"y must have one label per sample, {n_samples}, got {y.shape[0]}")
+    return y
+
+
+def classes_and_labels(y):
+    """Sorted classes of y, at least two, and the index of each sample's class."""
+    classes, labels = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"y must hold at least 2 classes, got 1 class: {classes[0]!r}")
+    return classes, labels
+
+
+def labels_within(y, classes):
+    """Indices of y in `classes`, or a ValueError that names unknown labels."""
+    labels = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+    if np.any(classes[labels] != y):
+        raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(classes.tolist()))}")
+    return labels
+
+
+def warn_if_sorted(estimator, labels, n_epochs):
+    """Warn if the single pass of a learner sees the classes one after another."""
+    if estimator.shuffle or n_epochs > 1:
+        return
+    n_classes = np.unique(labels).size
+    blocks = np.count_nonzero(np.diff(labels)) + 1 == n_classes
+    if blocks and labels.size >= 10 * n_classes:
+        name = type(estimator).__name__
+        warn_user(
+            f"y is sorted by class, and {name} visits the samples once in this order: it forgets the first "
+            "classes. Set shuffle=True, or permute the samples."
+        )
+
+
+# Range of positive weights, for sums and quotients in float64.
+SMALLEST_WEIGHT = 1e-50
+LARGEST_WEIGHT = 1e50
+
+
+def _checked(sample_weight, n_samples):
+    if isinstance(sample_weight, Number):
+        sample_weight = np.full(n_samples, sample_weight)
+    weights = expect("sample_weight", sample_weight, shape=(n_samples,), low=0, high=LARGEST_WEIGHT)
+    positive = weights[weights > 0.0]
+    if positive.size and positive.min() < SMALLEST_WEIGHT:
+        raise ValueError(f"sample_weight must be 0 or at least {SMALLEST_WEIGHT:g}, got {positive.min():g}")
+    return weights.copy()
+
+
+def check_sample_weight(sample_weight, n_samples):
+    """Sample weights as float64, or None; ValueError if all are zero."""
+    if sample_weight is None:
+        return None
+    weights = _checked(sample_weight, n_samples)
+    if not weights.any():
+        raise ValueError("sample_weight must hold at least one positive weight, got zeros only")
+    return weights
+
+
+def with_weight(labels, n_classes, sample_weight):
+    """Which classes have a sample of positive weight; ValueError if fewer than two."""
+    if sample_weight is None:
+        return np.ones(n_classes, dtype=bool)
+    present = np.bincount(labels, weights=sample_weight, minlength=n_classes) > 0.0
+    if np.count_nonzero(present) < 2:
+        raise ValueError("sample_weight must be positive for samples of at least two classes")
+    return present
+
+
+def repeated_rows(sample_weight, most):
+    """Numbers of samples, each as often as its weight says, at most `most` of these evenly spaced.
+
+    Weights that are not whole numbers are divided by their mean and rounded.
+    """
+    counts = sample_weight
+    if np.any(counts != np.round(counts)):
+        counts = np.round(counts / counts[counts > 0.0].mean())
+    ends = np.cumsum(counts)
+    places = np.linspace(0.0, ends[-1] - 1.0, int(min(ends[-1], most))).round()
+    return np.searchsorted(ends, places, side="right")
+
+
+def visit_weights(sample_weight, n_samples, stream=False):
+    """Factors on the updates of an online learner, by default 1; a batch of a `stream` may have only
+    zeros."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    return (_checked if stream else check_sample_weight)(sample_weight, n_samples)
+
+
+def class_weights(class_weight, classes, labels, sample_weight=None):
+    """Weight of each class's losses, a dict class -> weight; `labels` are indices into `classes`.
+
+    "positive" gives the second of two classes the weight n_first / n_second, the first 1.
+    """
+    keys = classes.tolist()
+    if class_weight is None:
+        return dict.fromkeys(keys, 1.0)
+    if isinstance(class_weight, dict):
+        unknown = set(class_weight) - set(keys)
+        if unknown and not set(keys) <= set(class_weight):  # else the classes are those of all folds
+            names = sorted(map(str, unknown))
+            raise ValueError(f"class_weight names classes of which y has no sample with weight: {names}")
+        return {c: expect(f"class_weight[{c!r}]", class_weight.get(c, 1.0), above=0) for c in keys}
+    counts = np.bincount(labels, weights=sample_weight, minlength=classes.size).astype(np.float64)
+    if not counts.all():
+        empty = keys[int(np.argmin(counts))]
+        raise ValueError(f"class_weight={class_weight!r} needs samples with weight of every class: {empty!r}")
+    if class_weight == "balanced":
+        return dict(zip(keys, (counts.sum() / (classes.size * counts)).tolist(), strict=True))
+    if classes.size != 2:
+        raise ValueError(
+            f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict"
+        )
+    return {keys[0]: 1.0, keys[1]: float(counts[0] / counts[1])}
+
+
+def loss_weights(sample_weight, class_weight, classes, labels):
+    """Products of sample and class weights, (n_samples,), or None if all are 1."""
+    if class_weight is None:
+        return sample_weight
+    known = class_weights(class_weight, classes, labels, sample_weight)
+    per_sample = np.array([known[c] for c in classes.tolist()])[labels]
+    if sample_weight is None:
+        return per_sample
+    return per_sample * sample_weight

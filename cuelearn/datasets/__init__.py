@@ -7,22 +7,19 @@ A table of samples is a `CueData`; images are an `ImageData`, which `image_cues`
 from importlib import import_module
 
 _NAMES = {
-    "ambiguous": ("AmbiguousData", "make_ambiguous"),
+    "ambiguous": ("AmbiguousData", "PartialData", "load_partial_labels", "make_ambiguous"),
     "base": ("CueData", "DataFileError", "ImageData", "Provenance"),
-    "bundled": (
-        *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
-        *("load_satimage", "load_yeast"),
-    ),
     "captioned": ("VERBS", "CaptionedData", "make_captioned"),
     "cues": (
         *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES"),
         *("cue_kernels", "image_cues"),
     ),
-    "emoji": ("EMOJI_STYLES", "EmojiData", "load_emoji"),
-    "folders": ("load_image_folder", "read_image"),
-    "generated": ("make_three_class",),
-    "partial_labels": ("PartialData", "load_partial_labels"),
-    "words": ("BagOfWords",),
+    "descriptors": ("BagOfWords",),
+    "images": ("EMOJI_STYLES", "EmojiData", "load_emoji", "load_image_folder", "read_image"),
+    "tables": (
+        *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
+        *("load_satimage", "load_yeast", "make_three_class"),
+    ),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 

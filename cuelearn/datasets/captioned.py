@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import normalize
 
-from cuelearn.core.checks import as_generator
+from cuelearn.core.samples import as_generator
+from cuelearn.datasets.base import Provenance, side_by_side, simulator
+from cuelearn.datasets.cues import CUES
+from cuelearn.datasets.descriptors import Picture
+from cuelearn.datasets.images import EmojiData, before, load_emoji, mildly_changed
 from cuelearn.expect import expect, expect_word
-
-from .base import Provenance, side_by_side, simulator
-from .cues import CUES
-from .descriptors import Picture
-from .emoji import EmojiData, before, load_emoji, mildly_changed
 
 __all__ = ["VERBS", "CaptionedData", "make_captioned"]
 

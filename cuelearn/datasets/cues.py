@@ -10,44 +10,41 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from cuelearn.expect import expect
-
-from .base import CueData, ImageData, check_rows, side_by_side
-from .descriptors import (
+from cuelearn.datasets.base import CueData, ImageData, check_rows, side_by_side
+from cuelearn.datasets.descriptors import (
+    BagOfWords,
+    LocalDescriptors,
     Picture,
+    at_corners,
     check_image,
     check_mask,
+    count_words,
+    dense_patches,
     derivative_bins,
     direction_bins,
     field_bins,
     gist,
     hog,
     hsv_bins,
+    hue_patches,
     in_cells,
+    in_middle_too,
     lab_bins,
+    large_patches,
     lbp_bins,
     moments,
+    patches_in_cells,
     phog,
     pixels,
     rgb_bins,
     scaled,
+    self_similarity,
     shape_pyramid,
     shares,
     silhouette,
     with_middle,
 )
-from .words import (
-    BagOfWords,
-    LocalDescriptors,
-    at_corners,
-    count_words,
-    dense_patches,
-    hue_patches,
-    in_middle_too,
-    large_patches,
-    patches_in_cells,
-    self_similarity,
-)
+from cuelearn.expect import expect
 
 __all__ = [
     *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "VALUES"),

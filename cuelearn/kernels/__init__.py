@@ -1,9 +1,8 @@
 """Kernels on cues, the bank that computes their rows, and support sets for online learners."""
 
 from cuelearn.kernels.bank import CrossBank, KernelBank
-from cuelearn.kernels.compiling import tell_of_compiling
-from cuelearn.kernels.definite import IndefiniteKernelWarning
 from cuelearn.kernels.growing import distance_matrix, kernel_values, mean_rule
+from cuelearn.kernels.matrices import IndefiniteKernelWarning
 from cuelearn.kernels.specifications import (
     KERNELS,
     RBF,
@@ -40,6 +39,3 @@ __all__ = [
     "mean_rule",
     "nearest_psd",
 ]
-
-# here, because all compiled code imports this package, while `import cuelearn` does not need numba
-tell_of_compiling()

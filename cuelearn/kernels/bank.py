@@ -6,9 +6,16 @@ import numpy as np
 
 from cuelearn.expect import expect, expect_instance, expect_list
 from cuelearn.kernels import tiles
-from cuelearn.kernels.definite import HALF_ROUNDING, ROUNDING, indefinite, part_of, ratio_of, sample_of
-from cuelearn.kernels.fitted import FittedKernels
-from cuelearn.kernels.matrices import checked_stack
+from cuelearn.kernels.fitted import FittedKernels, Store, fill
+from cuelearn.kernels.matrices import (
+    HALF_ROUNDING,
+    ROUNDING,
+    checked_stack,
+    indefinite,
+    part_of,
+    ratio_of,
+    sample_of,
+)
 from cuelearn.kernels.specifications import (
     RBF,
     Precomputed,
@@ -18,7 +25,6 @@ from cuelearn.kernels.specifications import (
     check_names,
     scale_problem,
 )
-from cuelearn.kernels.store import Store, fill
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Side
 
 __all__ = ["CrossBank", "KernelBank"]

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from cuelearn.checkpoint import Changing
 from cuelearn.expect import expect, expect_word
 from cuelearn.kernels.bank import KernelBank
-from cuelearn.kernels.definite import indefinite_matrix, indefinite_rows, sample_of
+from cuelearn.kernels.matrices import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
     OF_SCALE,
     Function,

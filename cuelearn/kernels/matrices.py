@@ -1,12 +1,212 @@
-"""Checks of precomputed kernel matrices."""
+r"""Kernel matrices: checks of given ones, and whether one is positive semidefinite up to rounding.
+
+Two cheap tests detect indefinite matrices: :math:`|k(x, z)|^2 \le k(x, x)\, k(z, z)` for all pairs, and the
+smallest eigenvalue among a few hundred samples, a bound from above on that among all.
+"""
+
+import contextlib
+import warnings
+from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigvalsh
+from scipy.linalg.lapack import dpotrf, spotrf
+from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn.compiled import njit
+from cuelearn.expect import warn_user
 from cuelearn.kernels import tiles
-from cuelearn.kernels.definite import HALF_ROUNDING, indefinite_matrix, inverse_lengths
 from cuelearn.kernels.specifications import LARGEST_KERNEL, SYMMETRY_TOLERANCE, largest_entry, scale_problem
+from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 
-__all__ = ["check_batch", "checked_stack", "indefinite_batch", "look_at"]
+__all__ = ["IndefiniteKernelWarning", "check_batch", "checked_stack", "indefinite_batch", "look_at"]
+
+# Rounding: a negative eigenvalue relative to the largest, and the relative excess of |k(x, z)| over its
+# bound; the second value is for matrices in half precision.
+ROUNDING = LARGEST_RATIO - 1.0
+HALF_ROUNDING = 1e-2
+# The same for a diagonal entry, relative to the largest.
+SMALL_DIAGONAL = 1e-6
+# Samples whose eigenvalues are tested: one in SAMPLE_EVERY, from SMALL_SAMPLE to MOST_SAMPLES; fewer, but at
+# least LEAST_SAMPLES, if the operations for all kernels would exceed OPERATIONS.
+SAMPLE_EVERY = 20
+SMALL_SAMPLE = 128
+MOST_SAMPLES = 256
+OPERATIONS = 1e9
+LEAST_SAMPLES = 64
+# A larger ratio means that k(x, x) is 0.
+LARGEST_NAMED = 1e12
+# Kernels named in a warning; the others are counted.
+MOST_NAMED = 3
+
+
+class IndefiniteKernelWarning(UserWarning):
+    """A kernel is not positive semidefinite, so results that rest on convexity do not hold.
+
+    It is issued once per fit. Solvers still run, but no duality gap is certified: gaps are NaN, and
+    `converged_` is False where it refers to a gap. OBSCURE and related methods run all epochs and do not
+    ascend in the dual.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from cuelearn.kernels import IndefiniteKernelWarning
+    >>> from cuelearn.mkl import UFOMKL
+    >>> K, y = np.eye(40) - 0.5, np.tile([0, 1], 20)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     model = UFOMKL("precomputed").fit(K, y)
+    >>> caught[0].category is IndefiniteKernelWarning, model.dual_gap_, model.converged_
+    (True, nan, False)
+    """
+
+
+class Indefinite(NamedTuple):
+    """How far a matrix is from positive semidefinite."""
+
+    smallest: float  # eigenvalue among `n_samples` samples
+    largest: float
+    n_samples: int
+    ratio: float  # largest |k(x, z)| / sqrt(k(x, x) k(z, z)); NaN if not computed
+
+    def __str__(self):
+        words = []
+        if self.smallest < 0.0:
+            span = f"from {self.smallest:.3g} to {self.largest:.3g}"
+            words.append(f"its eigenvalues on {self.n_samples} samples range {span}")
+        if self.ratio > LARGEST_NAMED:
+            words.append("k(x, x) is 0 where k(x, z) is not, as for distances d: try exp(-d)")
+        elif self.ratio > 1.0:
+            words.append(f"|k(x, z)| is up to {self.ratio:.3g} times sqrt(k(x, x) k(z, z))")
+        return " and ".join(words)
+
+
+# ---- tests
+
+
+def sample_of(n, n_kernels=1):
+    """The samples whose eigenvalues are tested: a function of the numbers of samples and kernels."""
+    fit = int((OPERATIONS / max(1, n_kernels)) ** (1.0 / 3.0))
+    size = min(n, max(LEAST_SAMPLES, min(max(SMALL_SAMPLE, n // SAMPLE_EVERY), MOST_SAMPLES, fit)))
+    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+
+
+@njit(nogil=True, cache=True)
+def _lower_part(matrix, chosen, out):
+    for i in range(chosen.shape[0]):
+        row = matrix[chosen[i]]
+        for j in range(i + 1):
+            out[i, j] = row[chosen[j]]
+
+
+def part_of(matrix, chosen):
+    """The lower triangle of the matrix among the samples `chosen`; memory access dominates the time."""
+    part = np.zeros((len(chosen), len(chosen)), matrix.dtype)
+    _lower_part(matrix, chosen, part)
+    return part
+
+
+@njit(nogil=True, cache=True)
+def _largest_ratio(flat, width, scale):
+    """Largest ``|k_ij| scale_i scale_j`` above the diagonal, NaN if none is above `LARGEST_RATIO`."""
+    n = scale.shape[0]
+    largest = 0.0
+    for i in range(n):
+        row = flat[i * width : i * width + n]
+        if count_excess(row, i, scale) > 0:
+            for j in range(i + 1, n):
+                largest = max(largest, abs(row[j]) * scale[j] * scale[i])
+    return largest if largest > 0.0 else np.nan
+
+
+def inverse_lengths(diagonal, dtype):
+    """1 / sqrt(k(x, x)), where entries that are rounding errors relative to the largest are raised; very
+    large if all are 0."""
+    top = float(diagonal.max())
+    if top <= 0.0:
+        return np.full(len(diagonal), np.finfo(dtype).max ** 0.25, dtype)
+    return (1.0 / np.sqrt(np.maximum(diagonal.astype(np.float64), SMALL_DIAGONAL * top))).astype(dtype)
+
+
+def ratio_of(matrix):
+    """Largest ``|k(x, z)| / sqrt(k(x, x) k(z, z))`` of a finite symmetric matrix with contiguous rows; NaN if
+    it is not above `LARGEST_RATIO`."""
+    planes = planes_of(matrix)
+    scale = inverse_lengths(np.diagonal(matrix), matrix.dtype)
+    return float(_largest_ratio(planes.flat, planes.width, scale))
+
+
+def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
+    """An `Indefinite`, or None, from the lower triangle of the matrix among some samples and the `ratio`
+    among all."""
+    top = float(np.diagonal(part).max())  # at most the largest eigenvalue
+    unit = top if top > 0.0 else float(np.abs(part).max()) or 1.0
+    within = not ratio > 1.0 + tolerance
+    if within:
+        shifted = part / unit
+        shifted.ravel()[:: len(part) + 1] += tolerance
+        factorise = dpotrf
+        if part.dtype == np.float32:
+            factorise = spotrf
+        # ten times faster than eigenvalues
+        if factorise(shifted.T, clean=False, overwrite_a=True)[1] == 0:
+            return None
+    values = eigvalsh(part.astype(np.float64) / unit, check_finite=False) * unit
+    result = Indefinite(float(values[0]), float(values[-1]), len(part), float(ratio))
+    if not within or result.smallest < -tolerance * abs(result.largest):
+        return result
+    return None
+
+
+def indefinite_rows(rows, left, right):
+    """An `Indefinite` of values that exceed the bound from k(x, x) of both sides, or None."""
+    if rows.size == 0:
+        return None
+    least = max(SMALL_DIAGONAL * max(left.max(), right.max()), np.finfo(float).tiny)
+    bounds = np.sqrt(np.outer(np.maximum(left, least), np.maximum(right, least)))
+    ratio = float((np.abs(rows) / bounds).max())
+    if ratio > 1.0 + HALF_ROUNDING:
+        return Indefinite(0.0, 0.0, 0, ratio)
+    return None
+
+
+def indefinite_matrix(matrix, tolerance=ROUNDING):
+    chosen = sample_of(len(matrix))
+    return indefinite(part_of(matrix, chosen), ratio_of(matrix), tolerance)
+
+
+# ---- consequences
+
+
+def warn_indefinite(doubts):
+    """Warn of {name: Indefinite} at the user's line; returns whether it is non-empty."""
+    if not doubts:
+        return False
+    names = [f"kernel {name!r}: {how}" for name, how in list(doubts.items())[:MOST_NAMED]]
+    others = ""
+    if len(doubts) > MOST_NAMED:
+        others = f"; and {len(doubts) - MOST_NAMED} more"
+    warn_user(
+        f"not positive semidefinite: {'; '.join(names)}{others}. The solution may be useless, and no duality "
+        "gap is certified (NaN). Use another kernel, or clip or shift negative eigenvalues of the matrix by "
+        "cuelearn.kernels.nearest_psd",
+        IndefiniteKernelWarning,
+    )
+    return True
+
+
+@contextlib.contextmanager
+def one_warning(doubts):
+    """Issue one warning for a fit on indefinite kernels, and suppress solvers' warnings of missing
+    certificates."""
+    if not warn_indefinite(doubts):
+        yield
+        return
+    with warnings.catch_warnings():
+        for category in (IndefiniteKernelWarning, ConvergenceWarning):
+            warnings.simplefilter("ignore", category)
+        yield
+
 
 BATCH_TOLERANCE = 1e-3  # of the symmetry of a batch in a stream
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cuelearn.codecache import njit
-from cuelearn.warn import warn_user
+from cuelearn.compiled import njit
+from cuelearn.expect import warn_user
 
 # rows per block; constant, so that sums do not depend on the machine
 BLOCK_ROWS = 256

@@ -11,8 +11,7 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 
-from cuelearn.expect import expect, expect_list, expect_word
-from cuelearn.warn import warn_user
+from cuelearn.expect import expect, expect_list, expect_word, warn_user
 
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 

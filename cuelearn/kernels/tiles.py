@@ -18,7 +18,7 @@ from joblib import cpu_count
 from scipy.sparse import issparse
 from threadpoolctl import ThreadpoolController
 
-from cuelearn.codecache import njit
+from cuelearn.compiled import njit
 
 # Zero padding of rows and columns makes BLAS compute every entry in the same inner loop: a row computed on
 # demand equals that of a resident stack bitwise, and the tile of (j, i) is the transpose of that of (i, j).

@@ -1,22 +1,17 @@
 """Multiple kernel learning: online, batch, sparse, and a certified reference (thesis chapter 4)."""
 
-from cuelearn.mkl.base import load
-from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
-from cuelearn.mkl.labels.gmkl import GMKL
-from cuelearn.mkl.labels.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap
-from cuelearn.mkl.labels.vskl import VSKL
-from cuelearn.mkl.optimum.compare import common_objective
+from cuelearn.mkl.base import ConvergenceDisplay, KernelWeightsDisplay, load
+from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap
 from cuelearn.mkl.optimum.losses import EpsilonInsensitive, Huber, Logistic, Squared, SquaredHinge
 from cuelearn.mkl.optimum.problem import Certificate, LossProblem, MKLProblem, Result, duality_gap, objective
-from cuelearn.mkl.optimum.reference import solve_reference
+from cuelearn.mkl.optimum.reference import common_objective, solve_reference
+from cuelearn.mkl.perlabel import GMKL, VSKL
+from cuelearn.mkl.rivals.alternating import MCMKL, SILPMKL, LpMKL, SimpleMKL
 from cuelearn.mkl.rivals.lpbeta import LPBeta, solve_lp_beta
-from cuelearn.mkl.rivals.mcmkl import MCMKL
-from cuelearn.mkl.rivals.multilabel import mean_auc
-from cuelearn.mkl.rivals.onevsall import SILPMKL, LpMKL, SimpleMKL
+from cuelearn.mkl.rivals.perclass import mean_auc
 from cuelearn.mkl.rivals.single import AverageKernelSVM, BestKernelSVM, KernelPA
-from cuelearn.mkl.stochastic.obscure import OBSCURE, solve_obscure
+from cuelearn.mkl.stochastic.obscure import OBSCURE, PegasosMKL, solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.stochastic.om2 import OM2, solve_om2
-from cuelearn.mkl.stochastic.pegasos import PegasosMKL, solve_pegasos_mkl
 from cuelearn.mkl.stochastic.regression import OBSCURERegressor, UFOMKLRegressor
 from cuelearn.mkl.stochastic.ufo import UFOMKL, solve_ufo
 

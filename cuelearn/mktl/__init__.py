@@ -5,9 +5,8 @@ same arguments: `MultiKT` (Tommasi et al., 2010), `AverageTL`, `PriorFeatures` a
 """
 
 from cuelearn.mkl.base import load
-from cuelearn.mktl.baselines import AverageTL, NoTransfer, PriorFeatures
+from cuelearn.mktl.baselines import AverageTL, MultiKT, NoTransfer, PriorFeatures
 from cuelearn.mktl.mktl import MKTL, P_RANGE, TransferProblem, solve_mktl
-from cuelearn.mktl.multikt import MultiKT
 
 __all__ = [
     "AverageTL",

@@ -20,11 +20,9 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import as_generator
-from cuelearn.core.choice import first_best
 from cuelearn.core.estimator import NON_NEGATIVE, SEQUENCE, Number, StrOptions, parameters
-from cuelearn.core.groupnorm import resolve_p
-from cuelearn.core.weights import class_weights
+from cuelearn.core.formulas import first_best, resolve_p
+from cuelearn.core.samples import as_generator, class_weights
 from cuelearn.mkl.optimum.problem import MKLProblem, weights_of
 from cuelearn.mkl.rivals.single import stratified_folds
 from cuelearn.mkl.stochastic.obscure import solve_obscure

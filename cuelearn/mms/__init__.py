@@ -9,18 +9,21 @@ from cuelearn.mms.annotators import (
     dawid_skene,
 )
 from cuelearn.mms.candidates import CandidateSet, Matching
-from cuelearn.mms.caption_sets import ItemCandidates, Region, candidate_set, candidates_from_caption
-from cuelearn.mms.captions import Mention, Vocabulary, mentions
-from cuelearn.mms.clsvm import CLSVM
-from cuelearn.mms.dist import DistNaming
-from cuelearn.mms.gmm import GMMNaming
+from cuelearn.mms.captions import (
+    ItemCandidates,
+    Mention,
+    Region,
+    Vocabulary,
+    candidate_set,
+    candidates_from_caption,
+    mentions,
+)
+from cuelearn.mms.convex import LinearSpace
 from cuelearn.mms.inference import best_labelings, most_violating
-from cuelearn.mms.m3miml import M3MIML
-from cuelearn.mms.mimlsvm import MIMLSVM
 from cuelearn.mms.mms import MMS
+from cuelearn.mms.naming import DistNaming, GMMNaming
+from cuelearn.mms.rivals import CLSVM, M3MIML, MIMLSVM, SupervisedSVM
 from cuelearn.mms.solver import common_objective, solve_mms
-from cuelearn.mms.spaces import LinearSpace
-from cuelearn.mms.supervised import SupervisedSVM
 
 __all__ = [
     "AnnotatedItems",

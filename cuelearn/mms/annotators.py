@@ -16,9 +16,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.expect import expect, expect_word
+from cuelearn.expect import expect, expect_word, warn_user
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, check_candidates, starts_of_bags
-from cuelearn.warn import warn_user
 
 __all__ = [
     "AnnotatedItems",

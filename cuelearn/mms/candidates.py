@@ -13,9 +13,8 @@ from numba import types
 from numba.extending import overload
 from scipy.sparse import csr_array, issparse
 
-from cuelearn.core.checks import as_generator
-from cuelearn.core.compiled import inner, loop
-from cuelearn.core.weights import check_sample_weight
+from cuelearn.compiled import inner, loop
+from cuelearn.core.samples import as_generator, check_sample_weight
 from cuelearn.expect import expect, expect_instance, expect_list
 from cuelearn.mms.matching import (
     Matching,

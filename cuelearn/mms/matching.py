@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.core.compiled import inlined, inner, loop
+from cuelearn.compiled import inlined, inner, loop
 
 __all__ = ["Matching"]
 

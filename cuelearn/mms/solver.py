@@ -9,11 +9,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from cuelearn.core.run import Run
 from cuelearn.expect import expect
 from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
-from cuelearn.mms.frank_wolfe import frank_wolfe, losses_of_bags
+from cuelearn.mms.convex import ROWS, Block, LinearSpace, frank_wolfe, losses_of_bags, pegasos
 from cuelearn.mms.inference import METHODS, mean_candidates
 from cuelearn.mms.matching import Scratch
-from cuelearn.mms.pegasos import pegasos
-from cuelearn.mms.spaces import ROWS, Block, LinearSpace
 
 __all__ = ["ConvexProblem", "MMSResult", "common_objective", "objective_of", "solve_mms"]
 

@@ -3,9 +3,7 @@
 from cuelearn.core.estimator import load
 from cuelearn.oks.batch import AlignmentSVM, MuSVM, SelectedSVM, alignment, select_then_fit
 from cuelearn.oks.kernels import kind_kernels
-from cuelearn.oks.mutron import MuTron
-from cuelearn.oks.om1 import OM1
-from cuelearn.oks.selection import OKS, SOM, OKSRegret
+from cuelearn.oks.online import OKS, OM1, SOM, MuTron, OKSRegret
 
 __all__ = [
     "AlignmentSVM",

@@ -13,25 +13,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.checkpoint import Changing
 from cuelearn.core import docs
-from cuelearn.core.checks import (
+from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameters, validated
+from cuelearn.core.run import Record, Run, history_of, progress
+from cuelearn.core.samples import (
     as_generator,
     classes_and_labels,
     classes_of_stream,
+    given_kernels,
     labels_of,
     labels_within,
+    new_samples,
     single_samples,
+    training_samples,
+    visit_weights,
     warn_if_sorted,
 )
-from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameters, validated
-from cuelearn.core.run import Record, Run, history_of, progress
-from cuelearn.core.samples import given_kernels, new_samples, training_samples
-from cuelearn.core.weights import visit_weights
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF
 from cuelearn.kernels.specifications import check_first_batch, check_kernels
 from cuelearn.kernels.stack import training_bank
-from cuelearn.mkl.base import two_columns
-from cuelearn.mkl.displays import kernel_summary
+from cuelearn.mkl.base import kernel_summary, two_columns
 from cuelearn.mkl.rivals.svm import targets_of
 from cuelearn.oks.kernels import (
     Columns,

@@ -13,20 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
 from cuelearn.core import docs
-from cuelearn.core.checks import as_generator
-from cuelearn.core.choice import first_best
 from cuelearn.core.estimator import REGULARIZATION, SEQUENCE, parameters, validated
-from cuelearn.core.samples import validate_samples
-from cuelearn.core.weights import check_sample_weight
-from cuelearn.expect import expect, expect_list
+from cuelearn.core.formulas import first_best
+from cuelearn.core.samples import as_generator, check_sample_weight, validate_samples
+from cuelearn.expect import expect, expect_list, warn_user
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
-from cuelearn.kernels.definite import IndefiniteKernelWarning, one_warning
+from cuelearn.kernels.matrices import IndefiniteKernelWarning, one_warning
 from cuelearn.kernels.specifications import as_samples
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.rivals.single import kernel_alone
 from cuelearn.mkl.rivals.svm import fit_svc, problem_weights
 from cuelearn.oks.base import TEXTS, OnlineKernels, held_back, refuse_many_classes, signs_of
-from cuelearn.warn import warn_user
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
 

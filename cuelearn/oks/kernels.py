@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.codecache import njit
+from cuelearn.compiled import njit
 from cuelearn.kernels import RBF, Chi2, CrossBank, Function, KernelBank, KernelStack, Linear, Poly
-from cuelearn.kernels.definite import warn_indefinite
 from cuelearn.kernels.growing import inverse_root
+from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.specifications import check_kernels, check_nonnegative, extract_columns
 from cuelearn.kernels.stack import new_kernels, training_bank
 from cuelearn.kernels.tiles import (

@@ -2,11 +2,14 @@
 
 from cuelearn.core.estimator import load
 from cuelearn.core.query import MarginQuery, RandomQuery, ThresholdQuery
-from cuelearn.omcl.baselines import Flat, Vote, count_votes
-from cuelearn.omcl.omcl import OMCL
-from cuelearn.omcl.passive_aggressive import OnlineGradientDescent, PassiveAggressive
-from cuelearn.omcl.perceptron import KernelPerceptron
-from cuelearn.omcl.projectron import Projectron, ProjectronPlusPlus
+from cuelearn.omcl.learners import (
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    Projectron,
+    ProjectronPlusPlus,
+)
+from cuelearn.omcl.omcl import OMCL, Flat, Vote, count_votes
 
 __all__ = [
     "Flat",

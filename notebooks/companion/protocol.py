@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from companion.data.originals import load_original
+from companion.originals import load_original
 from cuelearn import datasets
 from cuelearn.datasets import Provenance
 from cuelearn.kernels import KernelBank

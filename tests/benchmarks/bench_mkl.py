@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from sklearn.svm import SVC
 
-from companion.mkl import tasks
+from companion import mkl as exp
 from companion.protocol import timed
 from cuelearn import datasets
 from cuelearn.kernels import RBF, ExpDistance, KernelBank
@@ -99,7 +99,7 @@ def stack_orders(n, n_kernels, n_classes):
 
 
 def digits(n):
-    task = tasks.load_task("mnist-12", n, 1, 0)
+    task = exp.load_task("mnist-12", n, 1, 0)
     problem = MKLProblem(task.bank, task.labels, 10, p=1.05, C=10.0)
     calls, notes = {}, {}
     for name, solver, cls, options, limit, there in (
@@ -116,7 +116,7 @@ def digits(n):
 
 def beside_svc(n, C):
     """Default fits on Pendigits' four kernels in memory, beside SVC on their average; CPU seconds."""
-    task = tasks.load_task("pendigits-4", n, 1, 0)
+    task = exp.load_task("pendigits-4", n, 1, 0)
     bank = task.bank
     uniform = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
     average = combined_kernel(bank, uniform, 1.0)
@@ -145,7 +145,7 @@ def on_demand(task, n, memory, method, n_epochs):
     before it and after it."""
     if task == "mnist-12":
         data = datasets.load_mnist(n_train=n, n_test=1)
-        X, y, kernels = data.X[data.train], data.y[data.train], tasks.kernel_set(task, data)
+        X, y, kernels = data.X[data.train], data.y[data.train], exp.kernel_set(task, data)
     else:
         data = datasets.load_mfeat()
         chosen = np.random.default_rng(0).permutation(len(data.y))[:n]

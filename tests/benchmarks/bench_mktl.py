@@ -10,7 +10,7 @@ from functools import partial
 from runner import Group, main, promised
 
 # isort: split
-from companion.mktl.timing import random_problem
+from companion.mktl import random_problem
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 

@@ -10,14 +10,14 @@ from runner import Group, main
 
 # isort: split
 
-from companion.oks import tasks
-from companion.oks.compare import warm_up
+from companion import oks as exp
+from companion.oks import warm_up
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, select_then_fit
 
 
 def against_musvm(n):
-    (name,) = tasks.pairs("keyword", 1)
-    pair = tasks.describe_pairs([name], 0, n, n_views=1 + n // 200)[name]
+    (name,) = exp.pairs("keyword", 1)
+    pair = exp.describe_pairs([name], 0, n, n_views=1 + n // 200)[name]
     X, y, kernels = pair.X_train[:n], pair.y_train[:n], pair.kernels
     warm_up()
     single = {"C": 1.0, "memory": 4e9}

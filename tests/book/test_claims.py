@@ -31,9 +31,10 @@ from companion.run.claims import (
     judge,
     judge_part,
 )
-from companion.run.figures import FigureStore, interval
+from companion.run.figures import FigureStore
 from companion.run.records import read_parts, read_verdicts
 from companion.run.verdicts import ClaimBook, before_and_after
+from companion.study import interval
 
 LOW, HIGH = [1.0, 1.1, 0.9, 1.05], [2.0, 2.2, 1.9, 2.1]
 NOISE = np.array([-2, 3, -3, 2, 1, -1, 2, -2])

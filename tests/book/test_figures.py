@@ -13,8 +13,9 @@ from PIL import Image
 from scipy.stats import t
 
 from companion.run import figures
-from companion.run.figures import METHOD_STYLE, FigureStore, band, interval, method_style, use_style
+from companion.run.figures import METHOD_STYLE, FigureStore, band, method_style, use_style
 from companion.run.records import catalogue, saved_items
+from companion.study import interval
 
 PENDIGITS = {"name": "Pendigits", "tier": "bundled", "licence": "CC BY 4.0"}
 MADE = {"name": "three classes", "tier": "generated"}

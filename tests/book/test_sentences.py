@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from companion.run.claims import Results
+from companion.run.figures import WORDS, certain, enumerated, than
 from companion.run.findings import FINDINGS, finding, in_readme
 from companion.run.records import DEFAULTS
 from companion.run.registry import entries
-from companion.run.words import WORDS, certain, enumerated, than
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "figures" / "reference"

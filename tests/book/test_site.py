@@ -144,4 +144,5 @@ def test_the_code_of_a_claim_has_what_is_assigned_for_it():
     )
     assert code.count("says = ") == code.count("measure = ") == 1 and "SUMS = (" in code
     code = site.code_of("om2-2", judge_of("om2-2").file)
-    assert code.startswith('SAME_ERROR = 0.002\n@claim("om2-2", "thesis-fig-4.2")\ndef om2_2(results):')
+    assert code.startswith("INFORM = {")
+    assert '\nSAME_ERROR = 0.002\n@claim("om2-2", "thesis-fig-4.2")\ndef om2_2(results):' in code

@@ -98,7 +98,7 @@ def test_experiments_of_a_chapter_do_not_hang_on_those_of_another():
             continue
         for other in set(DEFAULTS) - {mine}:
             assert not re.search(rf"companion(\.| import .*\b){other}\b", file.read_text()), (file, other)
-    one, other, own = map(sweeps.sources, ("companion.oks.compare.f", "companion.omcl.f", "f"))
+    one, other, own = map(sweeps.sources, ("companion.oks.f", "companion.omcl.f", "f"))
     assert len({one, other, own}) == 3 and sweeps.sources("companion.protocol.f") == own
 
 

@@ -23,7 +23,7 @@ MODULES = [
     )
     if not module.ispkg
 ]
-MODULES += ["companion.intervals", "companion.run.claims"]
+MODULES += ["companion.study", "companion.run.claims"]
 #: Where users find what is public.
 PUBLIC = [*(f"cuelearn.{package}" for package in ("kernels", *CHAPTERS, "datasets")), "companion.run.claims"]
 #: All of them, also what draws and what runs.
@@ -60,7 +60,7 @@ def test_no_control_characters():
 
 
 #: Modules that every package may use.
-SHARED = "checkpoint|codecache|expect|warn"
+SHARED = "checkpoint|compiled|expect"
 
 
 @pytest.mark.parametrize(

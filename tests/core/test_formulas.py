@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
-from cuelearn.core.losses import kernel_factor
+from cuelearn.core.formulas import group_norm, kernel_factor, link_weights, resolve_p
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

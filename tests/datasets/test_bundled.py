@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
-from cuelearn.datasets.bundled import redraw_pen_points
+from cuelearn.datasets.tables import redraw_pen_points
 
 DATA = Path(__file__).parents[2] / "data"
 REGISTRY = json.loads((DATA / "datasets.json").read_text(encoding="utf-8"))

@@ -21,8 +21,7 @@ from cuelearn.datasets import (
     load_emoji,
 )
 from cuelearn.datasets import cues as cues_module
-from cuelearn.datasets.descriptors import Picture, hsv_levels
-from cuelearn.datasets.words import count_words
+from cuelearn.datasets.descriptors import Picture, count_words, hsv_levels
 
 GRIDS = tuple(dict.fromkeys([*EMOJI_CUES, *KIND_CUES]))
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from cuelearn.datasets import EMOJI_STYLES, DataFileError, load_emoji
 from cuelearn.datasets.base import data_module
-from cuelearn.datasets.emoji import changed_picture
+from cuelearn.datasets.images import changed_picture
 
 DATA = Path(__file__).parents[2] / "data"
 REGISTRY = json.loads((DATA / "datasets.json").read_text(encoding="utf-8"))

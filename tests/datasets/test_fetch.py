@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import scipy.io
 
-from companion.data import fetch, originals
-from companion.data.fetch import fetch_original
-from companion.data.originals import known_originals, load_original
+from companion import originals
+from companion.originals import fetch_original, known_originals, load_original
 from cuelearn.datasets import DataFileError
 
 pytest.importorskip("pooch")
@@ -66,7 +65,7 @@ def lost(server, monkeypatch, tmp_path):
     def table(**changes):
         usual = {"urls": {"lost.mat": f"{server}/lost.mat"}, "sums": {"lost.mat": ""}, "page": "the page"}
         entry = known_originals.__wrapped__()["lost"]._replace(**usual | changes)
-        for module in (fetch, originals):
+        for module in (originals, originals):
             monkeypatch.setattr(module, "known_originals", lambda: {"lost": entry})
         return place
 
@@ -86,13 +85,13 @@ def test_a_set_is_fetched_verified_and_loaded(lost, server):
     known = f"md5:{hashlib.md5(Server.files['/lost.mat']).hexdigest()}"
     place = lost(sums={"lost.mat": known})
     assert fetch_original("lost") == place / "lost" and os.listdir(place) == ["lost"]
-    assert fetch.verify_original("lost") == "whole, sums as known"
+    assert originals.verify_original("lost") == "whole, sums as known"
     assert load_original("lost").y.tolist() == [0, 1, 1, 0]
     with pytest.raises(DataFileError, match=r"lost is there already: remove it to fetch lost again\.$"):
         fetch_original("lost")
     (place / "lost" / "lost.mat").write_bytes(b"other")
     with pytest.raises(DataFileError, match="lost.mat is damaged or another edition"):
-        fetch.verify_original("lost")
+        originals.verify_original("lost")
 
 
 def test_archives_are_unpacked_also_within_archives(lost, server):
@@ -105,7 +104,7 @@ def test_archives_are_unpacked_also_within_archives(lost, server):
     fetch_original("lost")
     assert (place / "lost" / "lost.mat").is_file() and not list(place.rglob("*.tgz"))
     assert sorted(os.listdir(place / "lost")) == ["inner", "lost.mat"]
-    assert fetch.verify_original("lost") == "of the right form, sums not known"
+    assert originals.verify_original("lost") == "of the right form, sums not known"
 
 
 def test_what_a_moved_page_sends_is_not_kept(lost, server):

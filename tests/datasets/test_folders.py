@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
-from companion.data.originals import load_original
+from companion.originals import load_original
 from cuelearn.datasets import DataFileError, image_cues, load_image_folder, read_image
-from cuelearn.datasets.folders import ImageFiles
+from cuelearn.datasets.images import ImageFiles
 
 
 def picture(seed, height=40, width=44):

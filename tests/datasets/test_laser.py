@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from companion.cue_tasks import CAMERA_CUES, ROBOT_CUES, with_laser
-from companion.data.laser import LASER_FEATURE_NAMES, laser_features
+from companion.folders import LASER_FEATURE_NAMES, laser_features
+from companion.pictures import CAMERA_CUES, ROBOT_CUES, with_laser
 from cuelearn.datasets import ImageData, image_cues
 
 BEAMS = np.deg2rad(np.arange(-90, 91))

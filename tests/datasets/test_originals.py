@@ -12,8 +12,8 @@ import pytest
 import scipy.io
 from sklearn.datasets import dump_svmlight_file
 
-from companion.data import originals
-from companion.data.originals import AWA_TEST_CLASSES, load_original
+from companion import originals
+from companion.originals import AWA_TEST_CLASSES, load_original
 from cuelearn.datasets import DataFileError, load_partial_labels
 
 #: Small files of the layout have the originals' names, not their sums.

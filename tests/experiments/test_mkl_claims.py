@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.mkl import settings
 from companion.mkl.claims import clearest, weakest
-from companion.mkl.settings import settings
 from companion.run.claims import Mean, claims, judge, judge_part
 
 

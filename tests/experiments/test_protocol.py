@@ -8,7 +8,7 @@ import pytest
 
 from companion import protocol
 from companion.study import Study, best_of, choose, edges
-from cuelearn.core.choice import first_best
+from cuelearn.core.formulas import first_best
 
 CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
 
@@ -59,7 +59,7 @@ def test_choices_at_the_edges_are_counted_by_whose_they_are():
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_sizes_grow_with_the_profile(name):
-    settings = importlib.import_module(f"companion.{name}.settings")
+    settings = importlib.import_module(f"companion.{name}")
     smoke, quick, full = (settings.settings(profile) for profile in protocol.PROFILES)
 
     def check(*sizes):

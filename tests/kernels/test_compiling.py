@@ -5,7 +5,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-from cuelearn.kernels import compiling
+from cuelearn import compiled
 
 PROGRAM = """
 import sys
@@ -16,9 +16,9 @@ from joblib.externals.loky import ProcessPoolExecutor
 def work(module):
     import numba
 
-    from cuelearn.kernels import compiling
+    from cuelearn import compiled
 
-    compiling.PATIENCE = 0.0
+    compiled.PATIENCE = 0.0
 
     def function(x):
         return x + 1
@@ -50,8 +50,8 @@ def test_functions_of_this_package_are_told_of_but_not_by_workers(tmp_path):
 
 def test_a_notice_every_three_seconds_of_compilation(monkeypatch, capsys):
     now = 0.0
-    monkeypatch.setattr(compiling, "perf_counter", lambda: now)
-    notice = compiling.CompilationNotice()
+    monkeypatch.setattr(compiled, "perf_counter", lambda: now)
+    notice = compiled.CompilationNotice()
 
     def event(name):
         module, name = name.rsplit(".", 1)
@@ -86,7 +86,7 @@ import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import numpy as np
-    from cuelearn.core.losses import competitor
+    from cuelearn.core.formulas import competitor
     competitor(np.eye(2)[0], 0)
 print(sorted({str(w.message) for w in caught}))
 """

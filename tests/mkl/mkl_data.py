@@ -27,7 +27,7 @@ from cuelearn.mkl import (
     solve_om2,
     solve_ufo,
 )
-from cuelearn.mkl.stochastic.pegasos import solve_pegasos_mkl
+from cuelearn.mkl.stochastic.obscure import solve_pegasos_mkl
 
 STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
 SOLVERS = {OM2: solve_om2, OBSCURE: solve_obscure, PegasosMKL: solve_pegasos_mkl, UFOMKL: solve_ufo}

@@ -9,7 +9,8 @@ from matplotlib import pyplot as plt
 from mkl_data import blocks_of_the_book
 from plain_kernels import whole_of
 
-from companion.mkl import rivals, settings, tasks
+from companion import mkl as exp
+from companion.mkl import rivals
 from companion.mkl.rivals import OMCLOnKernels
 from companion.plots import mkl as draw
 from companion.run import figures
@@ -52,7 +53,7 @@ def test_a_choice_at_the_end_of_its_grid_goes_on_along_the_papers_values(sweep, 
 
 
 def test_omcl_on_a_bank_is_omcl():
-    loaded = tasks.load_task("mfeat-6", 60, 40, 0)
+    loaded = exp.load_task("mfeat-6", 60, 40, 0)
     mine = OMCLOnKernels(C=0.1, random_state=0).fit(loaded.bank, loaded.labels)
     learners = [(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(6)]
     plain = OMCL(learners, PassiveAggressive(C=0.1))
@@ -102,7 +103,7 @@ def test_an_added_method_is_chosen_timed_and_drawn_by_name(added, sweep):
     methods = ["OBSCURE", new, "AverageKernelSVM"]
     options = {"n_folds": 2, "grids": {"C": (1.0, 100.0), "p": (1.25,)}, "data": MFEAT}
     chosen, table = rivals.choose(sweep("choose"), "mfeat-6", 100, methods, 0, **options)
-    assert set(chosen) == set(methods) and chosen[new]["C"] in settings.C_GRID
+    assert set(chosen) == set(methods) and chosen[new]["C"] in exp.C_GRID
     assert table[table["method"] == new]["chosen"].sum() == 1
     found = rivals.compare_all(sweep, "c", "mfeat-6", [50, 100], 300, methods, chosen, [0, 1], data=MFEAT)
     error = found.groupby("method")["test_error"].mean()

@@ -21,8 +21,7 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.optimum.crammer_singer import ascend, own_gap, plain_machine
-from cuelearn.mkl.optimum.dual import finish_dual
+from cuelearn.mkl.optimum.dual import ascend, finish_dual, own_gap, plain_machine
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +133,7 @@ def test_newton_steps_change_the_time_and_not_the_optimum(monkeypatch, n_classes
     values = []
     for steps in (True, False):
         if not steps:
-            monkeypatch.setattr("cuelearn.mkl.optimum.crammer_singer.face_step", lambda *_: None)
+            monkeypatch.setattr("cuelearn.mkl.optimum.dual.face_step", lambda *_: None)
         B = np.zeros((180, n_classes))
         scores = np.zeros((n_classes, 180))
         theta = np.zeros((n_classes, 0))

@@ -37,10 +37,9 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.optimum.convex import LossMachine, ascend_loss
-from cuelearn.mkl.stochastic.obscure import visit_obscure, visit_obscure_loss
-from cuelearn.mkl.stochastic.pegasos import solve_pegasos_mkl
-from cuelearn.mkl.stochastic.stream import Stream
+from cuelearn.mkl.optimum.losses import LossMachine, ascend_loss
+from cuelearn.mkl.stochastic.obscure import solve_pegasos_mkl, visit_obscure, visit_obscure_loss
+from cuelearn.mkl.stochastic.training import Stream
 from cuelearn.mkl.stochastic.ufo import visit_ufo, visit_ufo_loss
 
 OF_NUMBERS = [Squared(), Huber(0.7), EpsilonInsensitive(0.2)]

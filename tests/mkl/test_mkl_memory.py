@@ -12,15 +12,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from companion.mkl.tasks import kernel_set
+from companion.mkl import kernel_set
 from cuelearn import datasets
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank
 from cuelearn.kernels.rows import BLOCK_ROWS, combined_kernel, quadratic_forms
 from cuelearn.mkl import MLMKLSA, VSKL, AverageKernelSVM
 from cuelearn.mkl.optimum.problem import MKLProblem
-from cuelearn.mkl.stochastic.obscure import solve_obscure
+from cuelearn.mkl.stochastic.obscure import solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.stochastic.om2 import solve_om2
-from cuelearn.mkl.stochastic.pegasos import solve_pegasos_mkl
 from cuelearn.mkl.stochastic.ufo import solve_ufo
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"

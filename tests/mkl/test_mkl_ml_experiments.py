@@ -13,7 +13,8 @@ from companion.run.claims import judge
 from cuelearn import datasets
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
-from cuelearn.mkl.labels.mlmkl import SharedProblem, solve_mlmkl_sa
+from cuelearn.mkl.mlmkl import solve_mlmkl_sa
+from cuelearn.mkl.rivals.svm import SharedProblem
 
 NO_EMOJI = ["yeast", "leaves", "scene", "corel5k"]
 GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)

@@ -14,9 +14,8 @@ from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import MLMKLSA, SILPMKL, AverageKernelSVM, BestKernelSVM, LpMKL, MLMKLSum, SimpleMKL, load
-from cuelearn.mkl.labels.gmkl import GMKL
-from cuelearn.mkl.labels.vskl import VSKL
-from cuelearn.mkl.rivals.multilabel import mean_auc
+from cuelearn.mkl.perlabel import GMKL, VSKL
+from cuelearn.mkl.rivals.perclass import mean_auc
 
 OPTIONS = {MLMKLSA: {"random_state": 0, "n_iter": 60}, MLMKLSum: {"n_iter": 40}, LpMKL: {"p": 1.5}}
 SHARED = [MLMKLSA, MLMKLSum]  # for several labels by design: a single column is an indicator matrix

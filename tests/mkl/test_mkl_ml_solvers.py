@@ -11,19 +11,17 @@ from plain_mkl import box_svm, conic_solution, features_of, minimum
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.labels.gmkl import solve_gmkl
-from cuelearn.mkl.labels.mlmkl import (
+from cuelearn.mkl.mlmkl import (
     MLMKLSA,
     Entropic,
     MLMKLSum,
-    SharedProblem,
     sa_gradients,
     saddle_gap,
     solve_mlmkl_sa,
     solve_mlmkl_sum,
 )
-from cuelearn.mkl.labels.vskl import resolve_groups, solve_vskl
-from cuelearn.mkl.rivals.svm import solve_box_svm
+from cuelearn.mkl.perlabel import resolve_groups, solve_gmkl, solve_vskl
+from cuelearn.mkl.rivals.svm import SharedProblem, solve_box_svm
 
 
 def make_task(seed, n=24, n_classes=3, n_kernels=3):

@@ -10,7 +10,7 @@ from plain_mkl import block_norms, class_scores, conic_optimum, make_stack, plai
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo
 from cuelearn.mkl.stochastic.obscure import visit_obscure
-from cuelearn.mkl.stochastic.stream import Stream
+from cuelearn.mkl.stochastic.training import Stream
 
 
 @st.composite

@@ -15,12 +15,12 @@ from plain_mkl import (
     plain_link,
 )
 
-from cuelearn.core.groupnorm import group_norm
+from cuelearn.core.formulas import group_norm
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, KernelPA, MKLProblem, PegasosMKL
 from cuelearn.mkl.stochastic.obscure import visit_obscure
 from cuelearn.mkl.stochastic.om2 import visit_om2
-from cuelearn.mkl.stochastic.stream import Stream
+from cuelearn.mkl.stochastic.training import Stream
 from cuelearn.mkl.stochastic.ufo import visit_ufo
 from cuelearn.omcl import MarginQuery, RandomQuery, ThresholdQuery
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.mktl.compare import BINARY
+from companion.mktl import BINARY
 from companion.run.claims import judge
 
 TARGETS = [f"target {k}" for k in range(8)]

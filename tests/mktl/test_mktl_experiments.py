@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from companion.mktl import compare, settings, tasks, timing
-from companion.mktl.tasks import TransferTask
+from companion import mktl as exp
+from companion.mktl import TransferTask
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
@@ -15,7 +15,7 @@ CLASSES = {cls.__name__: cls for cls in (NoTransfer, PriorFeatures, AverageTL, M
 
 
 def made_task(names, n_priors, drawings, views, seed):
-    X, y, scores = timing.random_problem(len(names), n_priors, drawings * views, seed)
+    X, y, scores = exp.random_problem(len(names), n_priors, drawings * views, seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(y.size)
     drawing = np.repeat(np.arange(len(names) * drawings), views)[order]
@@ -23,7 +23,7 @@ def made_task(names, n_priors, drawings, views, seed):
     same = scores + rng.normal(size=scores.shape)
     priors = tuple(f"old {k}" for k in range(n_priors))
     width = float(2.0 * X.var(axis=0, ddof=1).sum())  # mean squared distance of different rows
-    rest = settings.SIMULATED, np.arange(y.size), list(range(X.shape[1])), (), (), width
+    rest = exp.SIMULATED, np.arange(y.size), list(range(X.shape[1])), (), (), width
     return TransferTask(X, y, scores, same, priors, drawing, None, *rest)
 
 
@@ -44,11 +44,11 @@ def made_binary():
 
 
 def placed(patch, multiclass, binary):
-    patch.setattr(compare, "load_task", lambda name, others=False: multiclass[int(others)])
-    patch.setattr(compare, "TASKS", {"objects": tasks.Setup("cue", (), (3, 5))})
-    patch.setattr(compare, "binary_task", lambda target: binary[target])
+    patch.setattr(exp, "load_task", lambda name, others=False: multiclass[int(others)])
+    patch.setattr(exp, "TASKS", {"objects": exp.Setup("cue", (), (3, 5))})
+    patch.setattr(exp, "binary_task", lambda target: binary[target])
     ends = {False: list("ABCD"), True: list("EF")}
-    patch.setattr(compare, "binary_targets", lambda others=False: ends[others])
+    patch.setattr(exp, "binary_targets", lambda others=False: ends[others])
 
 
 @pytest.fixture
@@ -99,8 +99,8 @@ def test_ties_of_the_choice(accuracy, C, p):
     """Whatever the order of the grid."""
     for C_grid, p_grid in (((0.1, 10.0, 100.0), (1.1, 1.5)), ((100.0, 0.1, 10.0), (1.5, 1.1))):
         grids = {"C": list(C_grid), "p": list(p_grid)}
-        tried = [[accuracy(point["C"], point["p"])] * 3 for point in compare.candidates("MKTL", grids)]
-        chosen = compare.picked({"tried": tried}, "MKTL", grids, 0)
+        tried = [[accuracy(point["C"], point["p"])] * 3 for point in exp.candidates("MKTL", grids)]
+        chosen = exp.picked({"tried": tried}, "MKTL", grids, 0)
         assert (chosen["C"], chosen["p"]) == (C, p)
 
 
@@ -109,10 +109,10 @@ def test_every_run_picks_on_a_sample_of_the_draws():
     tried = [[0.0, 0.9, 0.2, 0.7], [0.5, 0.8, 0.6, 0.1]]
     picks = []
     for seed in range(200):
-        one, other = (compare.picked({"tried": tried}, m, GRIDS, seed) for m in ("NoTransfer", "AverageTL"))
+        one, other = (exp.picked({"tried": tried}, m, GRIDS, seed) for m in ("NoTransfer", "AverageTL"))
         assert one == other
         picks.append(one["C"])
-    better = compare.candidates("NoTransfer", GRIDS)[1]["C"]
+    better = exp.candidates("NoTransfer", GRIDS)[1]["C"]
     assert 100 < picks.count(better) < 200
 
 
@@ -132,21 +132,21 @@ def test_test_samples_reach_no_model(monkeypatch, recorded):
     No sample of the figure's classes takes part in the choice.
     """
     (task, other), binary, results = few(), made_binary(), []
-    size = {0: settings.N_NEGATIVE, 1: 2}
-    train, pair = tasks.draw(task, 3, 1)[0], tasks.draw(binary["C"], size, 1)[0]
+    size = {0: exp.N_NEGATIVE, 1: 2}
+    train, pair = exp.draw(task, 3, 1)[0], exp.draw(binary["C"], size, 1)[0]
     for change in (lambda task, kept: task, spoiled):
         with monkeypatch.context() as patch:
-            models = recorded(patch, compare, "model_of")
+            models = recorded(patch, exp, "model_of")
             placed(patch, (change(task, train), other), {**binary, "C": change(binary["C"], pair)})
             chosen, of_two = {}, {}
-            for m in compare.MULTICLASS:
-                validation = compare.validated(m, GRIDS, EFFORT, 1, 0, **{**place(2), "n_priors": None})
-                chosen[m] = compare.picked(validation, m, GRIDS, 1)
-            for m in compare.BINARY:
-                validation = compare.validated(m, GRIDS, EFFORT, 1, 0, n_positive=2)
-                of_two[m] = compare.picked(validation, m, GRIDS, 1)
-            table = compare.accuracies(1, chosen, EFFORT, **place(3))
-            two = compare.accuracies(1, of_two, EFFORT, target="C", n_positive=2)
+            for m in exp.MULTICLASS:
+                validation = exp.validated(m, GRIDS, EFFORT, 1, 0, **{**place(2), "n_priors": None})
+                chosen[m] = exp.picked(validation, m, GRIDS, 1)
+            for m in exp.BINARY:
+                validation = exp.validated(m, GRIDS, EFFORT, 1, 0, n_positive=2)
+                of_two[m] = exp.picked(validation, m, GRIDS, 1)
+            table = exp.accuracies(1, chosen, EFFORT, **place(3))
+            two = exp.accuracies(1, of_two, EFFORT, target="C", n_positive=2)
             results.append((chosen, of_two, models, [*table["accuracy"], *two["accuracy"]]))
     (*one, models, right), (*other, other_models, wrong) = results
     assert one == other and len(models) == len(other_models) > 50
@@ -159,14 +159,14 @@ def test_test_samples_reach_no_model(monkeypatch, recorded):
 def test_accuracies_are_those_of_the_estimators(made):
     """Each method as a user would call it: an RBF on all columns, scores beside them; the gaps too."""
     (task, _), binary = made
-    several = {m: parameters(m, 10.0) for m in compare.MULTICLASS}
-    of_two = {m: parameters(m, 10.0) for m in compare.BINARY}
-    pair, size = binary["E"], {0: settings.N_NEGATIVE, 1: 6}
+    several = {m: parameters(m, 10.0) for m in exp.MULTICLASS}
+    of_two = {m: parameters(m, 10.0) for m in exp.BINARY}
+    pair, size = binary["E"], {0: exp.N_NEGATIVE, 1: 6}
     for table, chosen, data, rows, n_priors in (
-        (compare.accuracies(2, several, EFFORT, **place(4)), several, task, tasks.draw(task, 4, 2), 3),
+        (exp.accuracies(2, several, EFFORT, **place(4)), several, task, exp.draw(task, 4, 2), 3),
         (
-            compare.accuracies(2, of_two, EFFORT, target="E", n_positive=6),
-            *(of_two, pair, tasks.draw(pair, size, 2), None),
+            exp.accuracies(2, of_two, EFFORT, target="E", n_positive=6),
+            *(of_two, pair, exp.draw(pair, size, 2), None),
         ),
     ):
         assert table["method"].tolist() == list(chosen)
@@ -180,14 +180,14 @@ def test_accuracies_are_those_of_the_estimators(made):
 def test_useless_scores(made, kind):
     """Whole rows dealt out at random, or noise with nothing of the task in it; for Multi-KT's priors too."""
     task = made[0][0]
-    useless = compare.useless_scores(task, kind, 2)
+    useless = exp.useless_scores(task, kind, 2)
     if kind == "shuffled":
         assert sorted(map(tuple, useless)) == sorted(map(tuple, task.scores))
         assert np.mean((useless == task.scores).all(axis=1)) < 0.2
     else:
         other = task._replace(scores=task.scores[:, :2] + 3.0, same=-task.same)
-        assert_array_equal(useless, compare.useless_scores(other, kind, 2))
-    trial = compare.multiclass_trial("objects", 3, None, kind, 2)
+        assert_array_equal(useless, exp.useless_scores(other, kind, 2))
+    trial = exp.multiclass_trial("objects", 3, None, kind, 2)
     for method in ("MKTL", "MultiKT"):
-        for part, rows in zip(trial.scores_for(method), tasks.draw(task, 3, 2), strict=True):
+        for part, rows in zip(trial.scores_for(method), exp.draw(task, 3, 2), strict=True):
             assert_array_equal(part, useless[rows])

@@ -10,7 +10,7 @@ from plain_mkl import minimum
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from cuelearn.mktl.multikt import MultiKT, hinge_in_ball, solve_multikt
+from cuelearn.mktl.baselines import MultiKT, hinge_in_ball, solve_multikt
 
 
 def make(n, n_scores, n_classes, seed=0, unequal=False):

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from companion import mktl as exp
 from companion import pictures
-from companion.data.originals import AWA_TEST_CLASSES
-from companion.mktl import tasks
-from companion.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
+from companion.mktl import TASKS, binary_targets, binary_task, draw, load_task
+from companion.originals import AWA_TEST_CLASSES
 from cuelearn.datasets.base import CueData, data_module
 from cuelearn.kernels import RBF, KernelBank
 
 WIDTH = 20  # columns of a cue here
-CACHED = (tasks._known, load_task, tasks._shared, binary_task)
+CACHED = (exp._known, load_task, exp._shared, binary_task)
 EMOJI = pictures.emoji()
 build = data_module("build")
 
@@ -44,7 +44,7 @@ def animals_with_attributes(name):
 def _cheap():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "described", described)
-        patch.setattr(tasks, "load_set", animals_with_attributes)
+        patch.setattr(exp, "load_set", animals_with_attributes)
         for function in CACHED:
             function.cache_clear()
         yield
@@ -109,7 +109,7 @@ def test_multiclass_tasks(name, n_new, n_known):
     every = np.concatenate([new, second, known])
     assert np.unique(EMOJI.family[every]).size == every.size == 2 * n_new + n_known
     assert not np.isin(every, pictures.word_things()).any()
-    assert_array_equal(np.unique(task.y, return_counts=True)[1], 8 * tasks.N_VIEWS)
+    assert_array_equal(np.unique(task.y, return_counts=True)[1], 8 * exp.N_VIEWS)
     assert_array_equal(EMOJI.names[EMOJI.thing[task.drawing]], task.y)
     kinds = {EMOJI.subgroup[thing].partition("-")[0] for thing in every[: 2 * n_new]}
     assert kinds == {"animals": {"animal"}, "objects": {"animal", "plant", "transport"}}[name]
@@ -132,7 +132,7 @@ def test_binary_tasks():
         assert task.prior_names == tuple([name for name in among if name != target][:29])
         names = EMOJI.names[EMOJI.thing[task.drawing]]
         assert_array_equal(task.y, names == target)
-        assert np.bincount(task.y).tolist() == [tasks.BACKGROUND_THINGS * tasks.N_VIEWS, 8 * tasks.N_VIEWS]
+        assert np.bincount(task.y).tolist() == [exp.BACKGROUND_THINGS * exp.N_VIEWS, 8 * exp.N_VIEWS]
         background = np.unique(names[task.y == 0])
         families = EMOJI.family[thing_of([*background, *among, *other])]
         assert np.unique(families).size == families.size
@@ -153,7 +153,7 @@ def test_draws():
     train, test = draw(task, 20, 7)
     assert not np.intersect1d(task.drawing[train], task.drawing[test]).size
     assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(len(task.y)))
-    assert_array_equal(np.unique(task.y[test], return_counts=True)[1], 3 * tasks.N_VIEWS)
+    assert_array_equal(np.unique(task.y[test], return_counts=True)[1], 3 * exp.N_VIEWS)
     few, judged = draw(task, 5, 7)
     assert_array_equal(few, train[:50])
     assert_array_equal(judged, test)

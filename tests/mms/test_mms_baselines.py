@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.linear_svm import linear_svm as solve
-from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, CandidateSet, best_labelings, mimlsvm
-from cuelearn.mms.mimlsvm import hausdorff_distances, k_medoids
+from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, CandidateSet, best_labelings, rivals
+from cuelearn.mms.rivals import hausdorff_distances, k_medoids
 
 
 def svm_optimum(X, signs, bounds, free_bias=True):
@@ -143,7 +143,7 @@ def test_hausdorff_distances_are_those_of_the_definition(monkeypatch):
     expected = np.array([[hausdorff(a, b) for b in bags] for a in bags])
     across = np.array([[hausdorff(a, b) for b in more] for a in bags])
     for block in (64_000_000, 4 * len(X) * 5, 1):  # all bags at once, a few, one by one
-        monkeypatch.setattr(mimlsvm, "BLOCK", block)
+        monkeypatch.setattr(rivals, "BLOCK", block)
         found = hausdorff_distances(X, candidates.bag_starts)
         assert found.dtype == np.float32 and not found.diagonal().any()
         assert_array_equal(found, found.T)

@@ -35,7 +35,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
 from cuelearn.mms import MMS, CandidateSet, Matching, inference
-from cuelearn.mms.relaxation import PRICE_STEPS
+from cuelearn.mms.inference import PRICE_STEPS
 
 
 def random_set(rng, *, matchings=True, priors=False, most_instances=3):
@@ -322,7 +322,7 @@ def test_bags_in_scikit_learns_tools():
 
 
 def program(scores, listed, *, whole=True, least=1.0):
-    """Value of the program of `cuelearn.mms.relaxation`, by HiGHS; `whole`: x is whole; `least`: of theta."""
+    """Value of the program of `cuelearn.mms.inference`, by HiGHS; `whole`: x is whole; `least`: of theta."""
     M, K = scores.shape
     of_slots = np.kron(np.eye(M), np.ones(K))
     chosen = np.zeros((len(listed), M * K + 1))

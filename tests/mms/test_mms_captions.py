@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from cuelearn.mms import CandidateSet, Matching, Mention, Region, Vocabulary, caption_sets, mentions
-from cuelearn.mms.caption_sets import candidate_set
-from cuelearn.mms.caption_sets import candidates_from_caption as read
+from cuelearn.mms import CandidateSet, Matching, Mention, Region, Vocabulary, captions, mentions
+from cuelearn.mms.captions import candidate_set
+from cuelearn.mms.captions import candidates_from_caption as read
 
 PEOPLE = ["Ann Archer", "Bob Baker", "Carl Crane", "Dora Dean", "Eve Eaton"]
 LETTERS = "ABCDE"
@@ -155,7 +155,7 @@ def test_a_set_too_large_to_list_is_a_matching_of_the_same_content(monkeypatch, 
     given = named(caption), persons(3), WAVING.only(names=PEOPLE[:4])
     full = read(*given, attributes=attributes)
     number = len(full.candidates)
-    monkeypatch.setattr(caption_sets, "MOST_LISTED", number - 1)
+    monkeypatch.setattr(captions, "MOST_LISTED", number - 1)
     item = read(*given, attributes=attributes)
     assert isinstance(item.candidates, Matching) and "kept as a Matching" in item.note
     assert (item.words, item.instances, item.positions) == (full.words, full.instances, full.positions)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from companion.mms import claims
-from companion.mms.searching import SEARCHES
+from companion.mms.naming import SEARCHES
 from companion.run.claims import judge
 
 RNG = np.random.default_rng(0)

@@ -13,10 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, DistNaming, GMMNaming, load
-from cuelearn.mms.frank_wolfe import frank_wolfe
-from cuelearn.mms.pegasos import pegasos
+from cuelearn.mms.convex import LinearSpace, frank_wolfe, pegasos
 from cuelearn.mms.solver import ConvexProblem
-from cuelearn.mms.spaces import LinearSpace
 
 
 class NoBar:

@@ -20,7 +20,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from cuelearn.mms import CandidateSet, DistNaming, GMMNaming, Matching
-from cuelearn.mms.dist import calibrate
+from cuelearn.mms.naming import calibrate
 
 
 def random_bags(rng, n_bags, n_labels, most=3, n_candidates=5):
@@ -367,7 +367,7 @@ def test_little_memory_and_small_blocks(monkeypatch):
     _, candidates, X = problem(7, (5, 4), n_bags=50, d=6)
     options = {"metric": ("cosine", "sqeuclidean"), "columns": COLUMNS}
     wanted = DistNaming(**options).fit(X, candidates)
-    monkeypatch.setattr("cuelearn.mms.dist.BLOCK", 500)
+    monkeypatch.setattr("cuelearn.mms.naming.BLOCK", 500)
     anew = DistNaming(memory=1.0, **options).fit(X, candidates)
     assert_allclose(anew.history_["objective"], wanted.history_["objective"], rtol=1e-10)
 

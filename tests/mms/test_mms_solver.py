@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.datasets import load_pendigits
 from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank, Linear
 from cuelearn.mms import MMS, CandidateSet, most_violating
+from cuelearn.mms.convex import KernelSpace, LinearSpace
 from cuelearn.mms.solver import ConvexProblem, objective_of, solve_mms
-from cuelearn.mms.spaces import KernelSpace, LinearSpace
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from mms_twins import (
     tuples,
 )
 
-from companion.mms import theorems as t
+from companion import mms as exp
 from cuelearn.datasets.ambiguous import AmbiguousData, make_ambiguous
 from cuelearn.mms import CandidateSet
 
@@ -53,7 +53,7 @@ def test_the_measurement_by_hand():
             outside = all(other[m][0] != answer[r] for other in listed)
             label_bound += outside / (1.0 - degrees[y[m][0]])
             expected += (z[m] != y[m]) * (1.0 - shares[y[m][0], answer[r]])
-    found, N = t.bound_of(predicted, data, data.co_occurrence(), n_bootstrap=50), sets.n_bags
+    found, N = exp.bound_of(predicted, data, data.co_occurrence(), n_bootstrap=50), sets.n_bags
     means = {"true": true / N, "slots": slots / N, "joint": joint / N, "expected_slots": expected / N}
     assert {name: found[name] for name in means} == pytest.approx(means)
     assert (found["eta"], found["eta_least"]) == pytest.approx((max(degrees), min(degrees)))
@@ -63,7 +63,7 @@ def test_the_measurement_by_hand():
         assert found[f"{name}ratio"] == pytest.approx(true / bound)
         assert found[f"{name}ratio_low"] < found[f"{name}ratio"] < found[f"{name}ratio_high"]
     assert found["out_of_order"] == 0 and found["n_bags"] == N
-    losses = t.losses_of(predicted, data)
+    losses = exp.losses_of(predicted, data)
     assert losses[["true", "slots", "joint"]].sum().tolist() == [true, slots, joint]
 
 
@@ -71,7 +71,7 @@ def test_the_measurement_by_hand():
 def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambiguous, L):
     options = {"p_correlated": p_correlated, "p_ambiguous": p_ambiguous, "n_candidates": L, "bag_size": 3}
     data = labels_only(1500, 3, **options)
-    shares = t.shares_of(data.y, 7, **options)
+    shares = exp.shares_of(data.y, 7, **options)
     # the same pairs, more bags
     apart = np.abs(shares - data.co_occurrence()).to_numpy() * np.sqrt(np.bincount(data.labels()))[:, None]
     assert apart.max() < 4.5 * 0.5
@@ -80,7 +80,7 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
     for wrong in (worst, np.zeros(6, int), (np.arange(6) + 1) % 6):  # a constant one, another
         for rate in (1.0, 0.2):
             answer = np.where(rng.random(1500) < rate, wrong[data.labels()], data.labels())
-            found = t.bound_of(data.candidates.classes[0][answer], data, shares, n_bootstrap=100)
+            found = exp.bound_of(data.candidates.classes[0][answer], data, shares, n_bootstrap=100)
             assert found["out_of_order"] == 0 and found["slots"] <= found["joint"] <= found["true"]
             assert found["ratio"] < 1.0  # the proposition
             assert found["slots_ratio_low"] < 1.0 and found["label_ratio_low"] < 1.0
@@ -89,7 +89,7 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
             if wrong is worst:  # attained where each class has its own degree
                 within = found["label_ratio_low"] < 1.0 < found["label_ratio_high"]
                 assert within or found["label_ratio"] == pytest.approx(1.0, abs=0.05)
-    perfect = t.bound_of(data.y, data, shares, n_bootstrap=10)
+    perfect = exp.bound_of(data.y, data, shares, n_bootstrap=10)
     assert perfect["ratio"] == perfect["ratio_high"] == 0.0 and perfect["joint"] == 0.0
 
 
@@ -97,7 +97,7 @@ def test_it_fails_with_the_averaged_degree_where_noise_follows_the_features():
     """Half of class 0 always has candidate 1, the other half never; the degree given x is 1, averaged 1/2."""
     data = by_hand([0] * 40 + [1] * 40, [{0, 1}] * 20 + [{0}] * 20 + [{1}] * 40)
     answer = np.array([1] * 20 + [0] * 20 + [1] * 40)
-    found = t.bound_of(answer, data, data.co_occurrence(), n_bootstrap=10)
+    found = exp.bound_of(answer, data, data.co_occurrence(), n_bootstrap=10)
     assert found["eta"] == 0.5 and found["true"] == 0.25 and found["bound"] == 0.0
 
 
@@ -111,7 +111,7 @@ def random_bags(rng, n, K=4):
 def test_surrogate_losses_by_enumeration():
     rng = np.random.default_rng(3)
     listed, sets, scores = random_bags(rng, 60)
-    found = t.surrogates(np.concatenate(scores), sets)
+    found = exp.surrogates(np.concatenate(scores), sets)
     for i, z in enumerate(listed):
         ahead = prediction([scores[i]], len(z[0]))
         assert found.loc[i, "joint"] == ambiguous_loss(ahead, z)
@@ -122,16 +122,16 @@ def test_surrogate_losses_by_enumeration():
     assert (found["heap"] < found["exact"] - 1e-6).any()
     # one label and nothing else: every labeling is a candidate, both losses are 0
     every = CandidateSet([list(itertools.product(range(2), repeat=2))], n_labels=2)
-    full = t.surrogates(np.zeros((2, 2)), every)
+    full = exp.surrogates(np.zeros((2, 2)), every)
     assert full[["joint", "exact", "heap"]].to_numpy().tolist() == [[0, 0.0, 0.0]]
     # without scores the labeling farthest away: a label outside Z(m) for every instance
-    assert t.surrogates(np.zeros((2, 4)), CandidateSet([[[0, 1]]], n_labels=4))["exact"].tolist() == [2.0]
+    assert exp.surrogates(np.zeros((2, 4)), CandidateSet([[[0, 1]]], n_labels=4))["exact"].tolist() == [2.0]
 
 
 def test_algorithm_10_breaks_proposition_5_3_on_the_example_of_the_thesis():
     sets = CandidateSet([[[0, 1], [1, 0]]], n_labels=3)
     scores = np.array([[3.0, 2.0, 1.0], [1.001, 1.0, 0.99]])
-    found = t.surrogates(scores, sets).iloc[0]
+    found = exp.surrogates(scores, sets).iloc[0]
     assert found["joint"] == 1 and found["slots"] == 0
     # below the ambiguous loss of 1
     assert found["exact"] == pytest.approx(1.001) and found["heap"] == pytest.approx(0.99)

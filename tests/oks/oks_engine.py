@@ -7,7 +7,7 @@ import numpy as np
 from cuelearn.core.run import Record
 from cuelearn.oks.base import RECORDED
 from cuelearn.oks.kernels import Given, Predictors, Samples
-from cuelearn.oks.selection import Selector, oks_pass, regret_pass
+from cuelearn.oks.online import Selector, oks_pass, regret_pass
 
 RULES = {
     "oks": {"rule": oks_pass},

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Precomputed
 from cuelearn.oks import OKS, OM1, SOM, MuSVM, MuTron, OKSRegret
-from cuelearn.oks.selection import draw
+from cuelearn.oks.online import draw
 
 ALL = [OKS, OKSRegret, SOM, OM1, MuTron]
 

@@ -5,15 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from companion import cue_tasks
 from companion import omcl as exp
+from companion import pictures
 from companion.plots import omcl as draw
 from companion.run.claims import Verdict
 from cuelearn import datasets
 
 
 def drives(per_sequence=10):
-    rows = itertools.product(cue_tasks.WEATHERS, (1, 2), (1, 2), range(per_sequence))
+    rows = itertools.product(pictures.WEATHERS, (1, 2), (1, 2), range(per_sequence))
     names = ("weather", "session", "repeat", "time")
     frames = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
     return frames | {"sequence": np.repeat(np.arange(12), per_sequence)}
@@ -22,7 +22,7 @@ def drives(per_sequence=10):
 @pytest.mark.parametrize("k", range(12))
 def test_split_of_drives_is_chronological_and_tests_the_counterparts(k):
     frames = drives()
-    split = cue_tasks.idol2_split(frames, k)
+    split = pictures.idol2_split(frames, k)
     assert split.train.size == split.test.size == 60 and not set(split.train) & set(split.test)
     assert (np.diff(frames["session"][split.train]) >= 0).all()
     sequences = frames["sequence"][split.train]
@@ -33,7 +33,7 @@ def test_split_of_drives_is_chronological_and_tests_the_counterparts(k):
         assert sorted(frames[key][split.train]) == sorted(frames[key][split.test])
     assert split.rounds.size == 30 and split.rounds[-1] == 60  # six sequences in five subsequences
     assert sorted([*split.inner, *split.held]) == list(range(60))
-    permutations = {cue_tasks.idol2_permutation(k) for k in range(12)}
+    permutations = {pictures.idol2_permutation(k) for k in range(12)}
     assert permutations == set(itertools.product(itertools.permutations(range(3)), (1, 2)))
 
 
@@ -43,7 +43,7 @@ def test_object_splits_never_show_a_test_object():
     things, objects = np.arange(y.size) // 8, np.arange(y.size)
     for k in range(5):
         for given in (None, things):
-            split = cue_tasks.object_split(y, objects, k, seed=0, things=given)
+            split = pictures.object_split(y, objects, k, seed=0, things=given)
             parts = split.train[split.inner], split.train[split.held], split.test
             assert np.bincount(y[split.train]).tolist() == [6, 6, 6]
             assert not set(parts[0]) & set(parts[1]) and not set(split.train) & set(split.test)
@@ -56,12 +56,12 @@ def test_object_splits_never_show_a_test_object():
 
 
 def test_validation_uses_no_test_sample():
-    digits = cue_tasks.table_task(datasets.load_mfeat(), 100, 200, range(1), seed=0)
+    digits = pictures.table_task(datasets.load_mfeat(), 100, 200, range(1), seed=0)
     split = digits.splits[0]
     X, y = digits.data.X.copy(), digits.data.y.copy()
     X[split.test] = y[split.test] = 0
     spoilt = digits._replace(data=digits.data._replace(X=X, y=y))
-    runs = [cue_tasks.Permutation(task, split) for task in (digits, spoilt)]
+    runs = [pictures.Permutation(task, split) for task in (digits, spoilt)]
     chosen, same = map(exp.choose_parameters, runs)
     assert chosen == same
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from companion.cue_tasks import emoji_objects
+from companion.pictures import emoji_objects
 from companion.run.records import read_verdicts
 
 ROOT = Path(__file__).resolve().parents[2]

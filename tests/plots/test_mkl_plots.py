@@ -7,7 +7,6 @@ from matplotlib.colors import to_rgba
 from pages import apart, drawn
 
 from companion.plots import mkl as draw
-from companion.plots import mkl_ideas as ideas
 from companion.run.figures import GREEN, RED
 
 
@@ -26,10 +25,10 @@ def test_things_frames_tell_right_from_wrong():
 
 def test_dots_agree_best_with_theta():
     theta = np.array([1.0, 0.6])
-    fig = ideas.norm_balls(theta)
+    fig = draw.norm_balls(theta)
     apart(drawn(fig))
     lines = fig.axes[0].get_lines()
-    for p, edge, dot in zip(ideas.EXPONENTS, lines[::2], lines[1::2], strict=True):
+    for p, edge, dot in zip(draw.EXPONENTS, lines[::2], lines[1::2], strict=True):
         point = dot.get_xydata()[0]
         assert (point**p).sum() == pytest.approx(1.0)
         assert theta @ point >= (edge.get_xydata() @ theta).max() - 1e-9

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 from pages import shuffled
 
-from companion.intervals import interval
-from companion.mktl.compare import BINARY
+from companion.mktl import BINARY
 from companion.plots import mktl as draw
 from companion.protocol import where
+from companion.study import interval
 
 pytestmark = pytest.mark.usefixtures("house_style")
 FEW, SEEDS = (1, 3, 10, 30), range(7)

@@ -10,11 +10,8 @@ from matplotlib.table import Table
 from numpy.testing import assert_allclose
 from pages import drawn, named
 
-from companion.mms import ARTIFICIAL
-from companion.mms.methods import SUPERVISED, WEAK
-from companion.mms.theorems import CLASSIFIERS
+from companion.mms import ARTIFICIAL, CLASSIFIERS, SUPERVISED, WEAK
 from companion.plots import mms as draw
-from companion.plots import mms_items
 from cuelearn.datasets.captioned import make_captioned
 
 METHODS = (*WEAK, *SUPERVISED)
@@ -84,7 +81,7 @@ def news():
 def rows_of(item, most=34):
     """Rows of the drawn table of candidates, each its mark and its words."""
     _, ax = plt.subplots(figsize=(4.4, 2))
-    mms_items.draw_candidates(ax, item, 62, most=most)
+    draw.draw_candidates(ax, item, 62, most=most)
     (table,) = ax.findobj(Table)
     cells = table.get_celld()
     n_rows, n_columns = np.max(list(cells), axis=0) + 1
@@ -92,25 +89,25 @@ def rows_of(item, most=34):
 
 
 def test_the_thesis_sets_are_those_of_its_captions():
-    for kept in mms_items.THESIS:
-        item = mms_items.read_printed(kept)
+    for kept in draw.THESIS:
+        item = draw.read_printed(kept)
         assert np.array_equal(list(item.candidates.iterate(0)), kept["candidates"])
 
 
 def test_candidates_are_rows_and_the_true_one_has_a_star(news):
-    _, item = next(mms_items.examples(news, 2, 2))
+    _, item = next(draw.examples(news, 2, 2))
     rows = rows_of(item)
-    allowed = [row[1:] for row in rows if row[0] != mms_items.OUT]
+    allowed = [row[1:] for row in rows if row[0] != draw.OUT]
     first_names = np.array([name.split()[0] for name in item.names[0]])
     assert allowed == [first_names[z[:, 0]].tolist() for z in item.candidates.iterate(0)]
-    (starred,) = [row[1:] for row in rows if row[0] == mms_items.TRUE]
+    (starred,) = [row[1:] for row in rows if row[0] == draw.TRUE]
     assert starred == first_names[item.true[:, 0]].tolist()
     few = rows_of(item, most=1)
     assert few[0] == rows[0] and starred in [row[1:] for row in few]
 
 
 def test_what_an_indicator_rules_out_is_marked(news):
-    pairs = mms_items.examples(news, 3, 3)
+    pairs = draw.examples(news, 3, 3)
     item = next(item for _, item in pairs if 0 < item.n_candidates < item.n_free)
-    out = [row for row in rows_of(item) if row[0] == mms_items.OUT]
-    assert len(out) == min(mms_items.N_EXCLUDED, item.n_free - item.n_candidates)
+    out = [row for row in rows_of(item) if row[0] == draw.OUT]
+    assert len(out) == min(draw.N_EXCLUDED, item.n_free - item.n_candidates)

@@ -19,13 +19,11 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
-from cuelearn.core.checks import classes_and_labels
-from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
-from cuelearn.core.losses import kernel_factor, mean_loss
-from cuelearn.core.weights import check_sample_weight, class_weights, loss_weights
+from cuelearn.core.formulas import group_norm, kernel_factor, link_weights, mean_loss, resolve_p
+from cuelearn.core.samples import check_sample_weight, class_weights, classes_and_labels, loss_weights
 from cuelearn.expect import expect
 from cuelearn.kernels import KernelBank
-from cuelearn.kernels.definite import warn_indefinite
+from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.rows import (
     BLOCK_ROWS,
     combine,
@@ -34,9 +32,15 @@ from cuelearn.kernels.rows import (
     row_blocks,
     sparse_scores,
 )
-from cuelearn.mkl.optimum.convex import LossAscent, clip_rows, sum_duals, sum_values
 from cuelearn.mkl.optimum.dual import Ascent
-from cuelearn.mkl.optimum.losses import compiled_for, resolve_loss
+from cuelearn.mkl.optimum.losses import (
+    LossAscent,
+    clip_rows,
+    compiled_for,
+    resolve_loss,
+    sum_duals,
+    sum_values,
+)
 
 __all__ = ["MKLProblem", "Certificate", "objective", "duality_gap"]
 
@@ -140,7 +144,7 @@ class MKLProblem:
     sample_weight : array-like of float >= 0, shape (n_samples,), optional
         Loss weights s, default 1; their sum W replaces n in the regularisation.
     class_weight : None, "balanced", "positive" or dict
-        Loss weights c of the classes, see `cuelearn.core.weights`; dict keys are class indices.
+        Loss weights c of the classes, see `cuelearn.core.samples`; dict keys are class indices.
 
     Attributes
     ----------

@@ -1,5 +1,5 @@
 """Methods that the papers compare with.
 
-`single` (average and best kernel, KernelPA), `onevsall` (SILP, SimpleMKL, p-norm MKL), `mcmkl`, `lpbeta`.
-They share SVMs (`svm`), rounds over classes (`perclass`, `multilabel`) and cutting planes (`cutting`).
+`single` (average and best kernel, KernelPA), `alternating` (SILP, SimpleMKL, p-norm MKL, MC-MKL), `lpbeta`.
+They share SVMs (`svm`), rounds over classes and cutting planes (`perclass`).
 """

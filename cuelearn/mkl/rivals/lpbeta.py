@@ -19,11 +19,11 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.optimize import linprog
 
-from cuelearn.core.choice import first_best
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import Number, StrOptions, parameters
+from cuelearn.core.formulas import first_best
 from cuelearn.core.run import progress
-from cuelearn.core.weights import loss_weights
+from cuelearn.core.samples import loss_weights
 from cuelearn.expect import expect
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.rivals.single import FOLDS, kernel_alone, stratified_folds

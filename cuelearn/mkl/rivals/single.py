@@ -4,16 +4,15 @@ from dataclasses import field
 
 import numpy as np
 
-from cuelearn.codecache import njit
-from cuelearn.core.checks import as_generator, single_samples, warn_if_sorted
-from cuelearn.core.choice import first_best
+from cuelearn.compiled import njit
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
-from cuelearn.core.losses import competitor
+from cuelearn.core.formulas import competitor, first_best
 from cuelearn.core.run import Run
+from cuelearn.core.samples import as_generator, single_samples, warn_if_sorted
 from cuelearn.kernels.rows import announce_matrix, combined_kernel
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.rivals.multilabel import MultiLabelMKL, is_indicator, numbers_of
+from cuelearn.mkl.rivals.perclass import MultiLabelMKL, is_indicator, numbers_of
 from cuelearn.mkl.rivals.svm import one_versus_rest, svms_of
 from cuelearn.mkl.stochastic.training import draw_order
 

@@ -10,14 +10,13 @@ from joblib import Parallel, delayed
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.codecache import njit
-from cuelearn.core.weights import loss_weights
-from cuelearn.expect import expect
+from cuelearn.compiled import njit
+from cuelearn.core.samples import loss_weights
+from cuelearn.expect import expect, warn_user
 from cuelearn.kernels import KernelBank
-from cuelearn.kernels.definite import warn_indefinite
+from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.rows import combined_kernel, quadratic_forms
 from cuelearn.mkl.base import two_columns
-from cuelearn.warn import warn_user
 
 __all__ = [
     "BinarySVM",

@@ -1,5 +1,5 @@
-"""The papers' methods: stochastic visits of samples, one file per algorithm.
+"""The papers' methods: stochastic visits of samples.
 
-In reading order: `om2` (thesis Algorithm 4), `obscure` (5 and 6), `ufo` (7), `pegasos`, `regression`. They
-share a state (`state`), the loop over visits (`stream`) and over epochs (`training`).
+In reading order: `om2` (thesis Algorithm 4), `obscure` (5 and 6, Pegasos-MKL), `ufo` (7), `regression`. They
+share `training`: a state, the loops over visits and over epochs.
 """

@@ -5,25 +5,29 @@ import warnings
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from cuelearn.codecache import njit
-from cuelearn.core.checks import FLOATS, classes_of_stream, labels_of, labels_within, warn_if_sorted
-from cuelearn.core.compiled import inlined, loop
+from cuelearn.compiled import inlined, loop, njit
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, parameters, validated
 from cuelearn.core.query import Query, requested_labels, score_margin
-from cuelearn.core.samples import given_kernels, validate_samples
-from cuelearn.core.weights import loss_weights, visit_weights
+from cuelearn.core.samples import (
+    FLOATS,
+    classes_of_stream,
+    given_kernels,
+    labels_of,
+    labels_within,
+    loss_weights,
+    validate_samples,
+    visit_weights,
+    warn_if_sorted,
+)
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
-from cuelearn.kernels.definite import warn_indefinite
-from cuelearn.kernels.matrices import check_batch, indefinite_batch
+from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite
 from cuelearn.kernels.specifications import as_samples, check_first_batch, check_kernels, check_samples
 from cuelearn.kernels.stack import new_kernels
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.optimum.problem import MKLProblem
-from cuelearn.mkl.stochastic.state import Rows, add_update, predict, refresh_link
-from cuelearn.mkl.stochastic.stream import Stream
-from cuelearn.mkl.stochastic.training import Training
+from cuelearn.mkl.stochastic.training import Rows, Stream, Training, add_update, predict, refresh_link
 
 __all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
 

@@ -1,12 +1,11 @@
 """UFO-MKL (thesis Algorithm 7)."""
 
-from cuelearn.core.compiled import loop
+from cuelearn.compiled import loop
 from cuelearn.core.estimator import parameters
 from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
-from cuelearn.mkl.optimum.convex import add_response, output_scores, respond
-from cuelearn.mkl.stochastic.state import add_update, predict, refresh_link
-from cuelearn.mkl.stochastic.training import Training
+from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
+from cuelearn.mkl.stochastic.training import Training, add_update, predict, refresh_link
 
 __all__ = ["UFOMKL", "solve_ufo", "visit_ufo", "visit_ufo_loss"]
 
@@ -34,7 +33,7 @@ def visit_ufo(order, start, mistakes, run):
 
 @loop
 def visit_ufo_loss(order, start, mistakes, run, loss, response):
-    r"""Thesis Algorithm 7 for any loss, with implicit steps, see `cuelearn.mkl.optimum.convex`."""
+    r"""Thesis Algorithm 7 for any loss, with implicit steps, see `cuelearn.mkl.optimum.losses`."""
     alpha = run.setting.alpha
     now = run.dual.now
     for position in range(start, order.shape[0]):

@@ -1,37 +1,235 @@
-"""Figures and tables of the MKL chapter on accuracy: single cues, all methods, growing training sets."""
+"""Figures of the MKL chapter on accuracy: single cues, all methods, growing training sets, learning online,
+and what p does.
+"""
+
+from functools import cache, partial
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
 from companion import pictures
-from companion.data.originals import load_original
-from companion.mkl import rivals
-from companion.mkl.figures_shared import (
-    EVERYONE,
-    Place,
-    against_sizes,
-    as_judged,
-    at_most_objects,
-    choose,
-    chosen_for_objects,
-    compare,
-    every_cue_alone,
-    listed,
-    mean_error,
-    name_of,
-    of_sizes,
-    save,
-    tasks_of,
-    trained_longest,
-)
-from companion.mkl.tasks import kernels_among, mistaken
+from companion.mkl import described_pictures, kernels_among, mistaken, rivals
+from companion.mkl.runs import online_run, optimum, two_stages
+from companion.originals import load_original
 from companion.plots import mkl as draw
-from companion.protocol import where
+from companion.plots.common import distinct
+from companion.protocol import FIRST_STAGE, where
+from companion.run.figures import enumerated, method_style
+from companion.run.records import row_of
 from companion.run.registry import figure
 from companion.study import at_edges
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
+
+ALL = 10_000  # test samples: as many as there are
+RIVALS = ("SILPMKL", "LpMKL", "MCMKL", "LPBeta")
+EVERYONE = ("OBSCURE", "OBSCURE online", "UFOMKL", *RIVALS, "AverageKernelSVM")
+FEW_CLASSES = ("flowers", "pendigits", "mnist", "scene15", "mfeat", "htad")
+
+
+class Place(NamedTuple):
+    """Where methods are compared: a task, its samples, the data it is made of, and in words what it is."""
+
+    task: str
+    n_train: int | str
+    data: object
+    text: str
+    n_test: int = ALL
+    n_jobs: int | None = None
+
+    @property
+    def fixed(self):
+        """What is the same at all points of a sweep."""
+        return {"task": self.task, "n_train": self.n_train, "n_test": self.n_test}
+
+
+def of_sizes(place, sizes):
+    """The place for a figure of several training sizes."""
+    return place._replace(n_train=f"{min(sizes)} to {max(sizes)}")
+
+
+@cache
+def tasks_of(run):
+    """The tasks on emoji."""
+    size = run.size
+    n_things = size["objects"]["n_classes"]
+    n_groups = size["categories"]["n_classes"]
+    described_pictures("objects", n_things, n_jobs=run.n_jobs)
+    described_pictures("categories", n_groups, n_jobs=run.n_jobs)
+    emoji = pictures.emoji().provenance
+    things = f"emoji, {n_things} things, split by drawing"
+    groups = f"emoji, {n_groups} subgroups of Unicode's, tested on things never seen"
+    n = size["cues"]
+    digits = datasets.load_mfeat().provenance
+    activities = datasets.load_htad().provenance
+    return SimpleNamespace(
+        n_things=n_things,
+        objects=Place(f"objects-{n_things}", size["objects"]["n_train"], emoji, things),
+        categories=Place(f"categories-{n_groups}", size["categories"]["n_train"], emoji, groups),
+        informs=(
+            Place("mfeat-6", n["mfeat"], digits, "handwritten digits, six cues"),
+            Place("htad-2", n["htad"], activities, "activities at home, two cues"),
+        ),
+        different=Place(f"different-{n_groups}", n["different"], emoji, f"{groups}, six cues"),
+        pyramid=Place(f"pyramid-{n_things}", n["pyramid"], emoji, f"{things}, four cues"),
+    )
+
+
+@cache
+def objects_or_flowers(run):
+    """Objects; with DATA=original Flowers-17, in one process: each would describe its photographs."""
+    size = run.size["flowers"]
+    if run.data_tier == "original":
+        if pictures.have_flowers():
+            data = load_original("flowers17").provenance
+            return Place("flowers-7", 1020, data, data.name, size["n_test"], n_jobs=1)
+        print("CUELEARN_DATA names no directory with flowers17/ in it: emoji in its place")
+    return tasks_of(run).objects._replace(n_train=size["n_train"], n_test=size["n_test"])
+
+
+def choose(run, name, place, methods, **options):
+    """What cross-validation on the first split chooses for each method, and all that was tried."""
+    size = run.size["choose"]
+    every = 1 if place.task.startswith(FEW_CLASSES) else size["every"]
+    n_train = place.n_train
+    if place.task.startswith(("pendigits", "mnist", "mfeat", "htad")):
+        n_train = min(n_train, size["n_train"])
+    common = {"n_folds": size["n_folds"], "every": every, "grids": size["grids"], "data": place.data}
+    sweep = run.sweep(f"choose-{name}", place.n_jobs)
+    return rivals.choose(sweep, place.task, n_train, methods, run.seed, **common | options)
+
+
+def compare(run, name, place, methods, chosen, seeds, sizes=None):
+    """Methods with their chosen parameters on the place's samples, or on sets of several `sizes`."""
+    setting = (place.task, [place.n_train] if sizes is None else sizes, place.n_test)
+    sweep = partial(run.sweep, n_jobs=place.n_jobs)
+    return rivals.compare_all(sweep, name, *setting, methods, chosen, seeds, data=place.data)
+
+
+def as_judged(size):
+    """Online learners are validated after as many epochs as they are judged after."""
+    epochs = dict.fromkeys(rivals.ONLINE, max(size["epochs"])) | {"OMCL-PERC": max(size["omcl_epochs"])}
+    return {method: {"n_epochs": n} for method, n in epochs.items()}
+
+
+def trained_longest(run, chosen):
+    """The same choice, OM-2 with as many epochs as the figures of its curves have."""
+    return chosen | {"OM2": chosen["OM2"] | {"n_epochs": max(run.size["online"]["epochs"])}}
+
+
+@cache
+def chosen_for_objects(run):
+    methods = [*EVERYONE, *rivals.ONLINE]
+    return choose(run, "objects", tasks_of(run).objects, methods, options=as_judged(run.size["online"]))
+
+
+@cache
+def against_sizes(run):
+    """All methods on growing sets of objects, one after the other at each point; dearest first.
+
+    Among them are the papers' p-norm MKL, p = 1.01 for Kloft's 1.02, and methods at C below the papers' grid.
+    """
+    size = run.size["sizes"]
+    place = tasks_of(run).objects
+    chosen, _ = chosen_for_objects(run)
+    chosen = trained_longest(run, chosen)
+    smaller = [m for m in chosen if m.endswith(rivals.SMALLER) and rivals.plain(m) not in rivals.ONLINE]
+    chosen |= {"LpMKL sparse": chosen["LpMKL"] | {"p": 1.01}, "OBSCURE steps": chosen["OBSCURE"]}
+    together = [*EVERYONE, "OBSCURE steps", "OM2", "LpMKL sparse", *smaller]
+    quickest = ["OBSCURE", "OBSCURE online", "UFOMKL", "OM2", "AverageKernelSVM"]
+    fewer = [n for n in size["n_train"] if n <= size["rivals_up_to"] and n != place.n_train]
+    beyond = [n for n in size["n_train"] if n > size["rivals_up_to"]]
+    parts = (
+        ([place.n_train], together, run.seeds(run.size["tables"])),
+        (fewer, together, run.seeds(size)),
+        (beyond, quickest, run.seeds(size)),
+    )
+    tables = [
+        compare(run, "sizes", place, methods, chosen, seeds, sizes)
+        for sizes, methods, seeds in parts
+        if sizes
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def at_most_objects(run):
+    """Of all methods, the splits with as many drawings as there are to train from."""
+    table = against_sizes(run)
+    return table[table["n_train"] == tasks_of(run).objects.n_train]
+
+
+@cache
+def every_cue_alone(run):
+    """An SVM on each cue, and on their average, C by cross-validation: objects and categories."""
+    size = run.size["alone"]
+    tasks = tasks_of(run)
+    places = (tasks.objects, tasks.categories)
+    more = {"C": size["C"], "n_folds": run.size["choose"]["n_folds"], "seed": run.seed}
+    data = tasks.objects.data
+    points = [{"task": place.task, "n_train": place.n_train, **more} for place in places]
+    chosen = run.sweep("alone-parameters").run(rivals.choose_alone, points, data=data)
+    points = [
+        {**place.fixed, "chosen": parameters, "seed": seed}
+        for place, parameters in zip(places, chosen, strict=True)
+        for seed in run.seeds(run.size)
+    ]
+    return run.sweep("alone").frame(rivals.each_alone, points, data=data)
+
+
+def against_optimum(run, name, place, params, seeds, n_epochs):
+    """Curves of methods with their parameters, and how far they are from their certified optimum."""
+    sweep = run.sweep(name, place.n_jobs)
+    until = {"n_epochs": n_epochs, "tol": 0.008, "data": place.data}  # below 1%, where work is compared
+    curves = rivals.curves_of(sweep, *place.fixed.values(), list(params), params, seeds, **until)
+    problem = {"task": place.task, "n_train": place.n_train, **params["OBSCURE"]}
+    points = [{**problem, "seed": seed} for seed in seeds]
+    exact = run.sweep(f"{name}-optimum", place.n_jobs).frame(optimum, points, data=place.data)
+    return rivals.against_bounds(curves, exact)
+
+
+def save(run, name, places, tables, note, drawing=None, **about):
+    """Save a figure, or a table where nothing is drawn, by its row of the catalogue and its suffix."""
+    places = [places] if isinstance(places, Place) else places
+    provenance = list({id(place.data): place.data for place in places}.values())
+    texts = [f"{place.text}, n = {place.n_train}" for place in places]
+    row = row_of(name)
+    suffix = name.removeprefix(row).removeprefix("-") or None
+    about = {"provenance": provenance, "note": "; ".join([*texts, note]), **about}
+    if drawing is None:
+        run.save_table(tables, row, suffix, **about)
+    else:
+        run.save_figure(drawing, row, tables, suffix, **about)
+
+
+def at_end(table, columns, *by):
+    """Means over the seeds of what runs end with."""
+    return table.groupby([*by, "seed"])[columns].last().groupby(list(by)).mean()
+
+
+def mean_error(table):
+    """Mean test error of each method."""
+    return table.groupby("method", sort=False)["test_error"].mean()
+
+
+def least(error):
+    """The least of errors by p, in words."""
+    return f"{error.min():.1%} at $p = {error.idxmin():g}$"
+
+
+def name_of(method):
+    """A method as figures name it."""
+    return method_style(method)["label"]
+
+
+def listed(values, form=".0%"):
+    """Numbers of methods in words."""
+    return "; ".join(f"{name_of(method)} {value:{form}}" for method, value in values.items())
+
+
+# --- accuracy -----------------------------------------------------------------------------------------------
 
 #: What some cues look at.
 LOOKS_AT = {
@@ -375,3 +573,233 @@ OBSCURE errs on {error[OBSCURE]:.1%} of the objects, LP-beta on {error[LPBeta]:.
 all_methods.see("""
 The lowest errors: {lowest}. The plain average of all kernels, which learns no weights, errs on
 {error[AverageKernelSVM]:.1%}; {worse} of the {n} others have a higher error.""")
+
+
+# --- learning online ----------------------------------------------------------------------------------------
+
+#: The p that the thesis found best on its own data, by the first word of our task.
+BEST_P = {"mfeat": 2.0, "htad": 2.0, "pyramid": 1.10}
+#: Epochs after which the thesis's OM-2 is level with SILP.
+LEVEL = 80
+BATCH = ("SILPMKL", "LPBeta")
+
+
+def places_against_p(run):
+    """Cues that all inform: on tables, and on categories of things never seen; redundant cues."""
+    tasks = tasks_of(run)
+    return [*tasks.informs, tasks.different, tasks.pyramid]
+
+
+def name_of_cues(task):
+    return draw.CUES[task.split("-")[0]]
+
+
+def short_name(task):
+    return name_of_cues(task).split(",")[0]
+
+
+def _errors_by_p(table):
+    """The p of the least mean error on each set; with this error, and how much p matters."""
+    best = []
+    errors = []
+    for task, part in table.groupby("task", sort=False):
+        error = part.groupby("p")["test_error"].mean()
+        best.append(f"{error.idxmin():g} ({short_name(task)})")
+        errors.append(f"on {name_of_cues(task)}, {least(error)} ({error.max():.1%} at the worst $p$)")
+    return {"best_p": enumerated(best), "errors": "; ".join(errors)}
+
+
+@figure("thesis-fig-4.2", claims=["om2-2", "om2-3"])
+def online_against_p(run):
+    """Which p is best for OM-2, with and without redundant cues, and at which is it fastest?"""
+    size = run.size["p_sweep"]
+    places = places_against_p(run)
+    epochs = {"n_epochs": size["n_epochs"], "most_epochs": size["most_epochs"]}
+    points = [
+        {**place.fixed, "p": p, "seed": seed, **epochs}
+        for place in places
+        for seed in run.seeds(size)
+        for p in size["p_grid"]
+    ]
+    table = run.sweep("p").frame(online_run, points, data=[place.data for place in places])
+    done = table.groupby(["task", "p"])["converged"].transform("all")
+    drawn = table.assign(method="OM2", updates=table["updates"].where(done))
+    drawing = draw.against_p(drawn, "updates", BEST_P)
+    paper = {f"best p, {name_of_cues(name)} (the thesis: other data)": p for name, p in BEST_P.items()}
+    note = (
+        f"errors after {size['n_epochs']} epochs; updates to convergence where all runs converge, in "
+        f"{size['most_epochs']} epochs at most"
+    )
+    save(run, "thesis-fig-4.2", places, table, note, drawing, paper=paper)
+
+
+@online_against_p.facts
+def _(results):
+    table = results.table()
+    done = table[table.groupby(["task", "p"])["converged"].transform("all")]
+    updates = done.groupby(["task", "p"], sort=False)["updates"].mean().groupby("task", sort=False)
+    more = updates.first() / updates.last()
+    times = "; ".join(f"{name_of_cues(task)} {ratio:.2g}" for task, ratio in more.items())
+    return {**_errors_by_p(table), "theirs": BEST_P, "times": times}
+
+
+online_against_p.title("OM-2 has its lowest error at p = {best_p}.")
+online_against_p.see("""
+OM-2's lowest errors: {errors}. The thesis found $p = {theirs[mfeat]:g}$ best on its places and
+{theirs[pyramid]:g} on its pyramid. At the smallest $p$ at which all runs converge, the updates are these
+multiples of those at the largest $p$: {times}.""")
+
+
+@figure("jmlr-fig-4")
+def both_stages_against_p(run):
+    """Which p is best for OBSCURE, run to a certified gap, and what do its two stages cost?"""
+    size = run.size["obscure_p"]
+    places = places_against_p(run)
+    common = {name: size[name] for name in ("n_epochs", "tol")}
+    points = []
+    chosen = []
+    for place in places:
+        params, tried = choose(run, place.task, place, ["OBSCURE"])
+        C = params["OBSCURE"]["C"]
+        chosen.append(f"{name_of_cues(place.task)} {C:g}{rivals.edges(tried)}")
+        points += [
+            {**place.fixed, "p": p, "seed": seed, "C": C, **common}
+            for seed in run.seeds(size)
+            for p in size["p_grid"]
+        ]
+    table = run.sweep("p-obscure").frame(two_stages, points, data=[place.data for place in places])
+    online = table.assign(
+        method="OBSCURE online", test_error=table["online_error"], rows=table["online_rows"]
+    )
+    drawing = draw.against_p(pd.concat([online, table.assign(method="OBSCURE")]), "rows")
+    note = (
+        f"C by cross-validation: {', '.join(chosen)}; online stage of at most "
+        f"{FIRST_STAGE['n_epochs_online']} epochs, batch stage to a certified gap of {size['tol']:.0%}"
+    )
+    save(run, "jmlr-fig-4", places, table, note, drawing)
+
+
+@both_stages_against_p.facts
+def _(results):
+    table = results.table()
+    return {**_errors_by_p(table), "mean": table[["online_error", "test_error"]].mean()}
+
+
+both_stages_against_p.title("""
+Averaged over all p and data, OBSCURE's online stage errs on {mean[online_error]:.1%}, both stages together on
+{mean[test_error]:.1%}.""")
+both_stages_against_p.see("OBSCURE's lowest errors: {errors}.")
+
+
+def _pass_by_pass(run, name, place, chosen, size, with_all_epochs, batch=BATCH):
+    """The first pass on all splits (OMCL on fewer); on the splits `with_all_epochs` every epoch, and methods
+    of `batch`. Two tables."""
+    splits = run.seeds(size)
+    online = [method for method in chosen if rivals.plain(method) in rivals.ONLINE]
+    of_batch = {method: own for method, own in chosen.items() if rivals.plain(method) in batch}
+    points = []
+    for seed in splits:
+        whole = seed in with_all_epochs
+        learners = []
+        for method in online:
+            is_slow = rivals.plain(method) == "OMCL-PERC"
+            if is_slow and seed not in splits[: size["omcl_seeds"]]:
+                continue
+            epochs = list(size["omcl_epochs" if is_slow else "epochs"])
+            learners.append([method, chosen[method], epochs if whole else epochs[:1]])
+        point = {**place.fixed, "seed": seed, "learners": learners}
+        points.append({**point, "batch": of_batch if whole else {}})
+    table = run.sweep(name).frame(rivals.online_curves, points, data=place.data)
+    table = table.drop(columns=["learners", "batch"])
+    is_batch = table["what"] == "batch"
+    return [rows.dropna(axis=1, how="all") for rows in (table[~is_batch], table[is_batch])]
+
+
+def _errors_of_batch(table, batch):
+    """Mean errors at the end of the first pass; on new samples, a row for each epoch; of all at the end."""
+    first = at_end(where(table, what="online"), "error", "method")
+    tests = where(table, what="test").rename(columns={"error": "test_error"})
+    last = tests[tests["at"] == tests.groupby("method")["at"].transform("max")]
+    by_epoch = tests.groupby(["at", "method"])["test_error"].mean().unstack()
+    return first, by_epoch, pd.concat([mean_error(last), mean_error(batch)])
+
+
+@figure("thesis-fig-4.3", claims=["om2-4", "om2-5"])
+def online_on_objects(run):
+    """Online, does OM-2 err less than its rivals, and does it reach the error of batch MKL?"""
+    place = tasks_of(run).objects
+    chosen, _ = chosen_for_objects(run)
+    whole = run.seeds(run.size["tables"])
+    size = run.size["online"]
+    online, silp = _pass_by_pass(run, "online", place, chosen, size, whole, ["SILPMKL"])
+    table = at_most_objects(run)
+    table = table[table["method"].map(rivals.plain) == "LPBeta"].assign(task=place.task)
+    batch = pd.concat([silp, table])
+    paper = {
+        "best p": 1.01,
+        "epochs until OM-2 is level with SILP": LEVEL,
+        "minutes of OM-2's 150 epochs": 15,
+        "minutes of SILP and of LP-beta, more than": 120,
+    }
+    drawing = draw.online_panels(online, batch, LEVEL)
+    save(run, "thesis-fig-4.3", place, {"": online, "batch": batch}, "39 kernels", drawing, paper=paper)
+
+
+@online_on_objects.facts
+def _(results):
+    table = results.table().sort_values("at")
+    first, tests, ends = _errors_of_batch(table, results.table("thesis-fig-4.3.batch"))
+    return {
+        "n_epochs": tests.index[-1],
+        "error": ends,
+        "of_pass": first,
+        "first": listed(first),
+        "ends": listed(ends),
+    }
+
+
+online_on_objects.title("""
+After {n_epochs:.0f} epochs OM-2 errs on {error[OM2]:.0%} of new drawings, SILP on {error[SILPMKL]:.0%}; in
+the first pass it errs on {of_pass[OM2]:.0%}.""")
+online_on_objects.see("""
+Mistakes in the first pass: {first}. Errors on new drawings at the ends of the curves: {ends}.""")
+
+
+@figure("thesis-fig-4.4", claims=["om2-6", "om2-9"])
+def online_on_cues(run):
+    """Where every cue is informative, is batch MKL worse than all online methods?"""
+    size = run.size["online_cues"]
+    tasks = tasks_of(run)
+    places = [*tasks.informs, tasks.different]
+    splits = run.seeds(size)
+    methods = [*rivals.ONLINE, *BATCH]
+    tables = []
+    for place in places:
+        chosen, tried = choose(run, f"online-{place.task}", place, methods, options=as_judged(size))
+        curves = _pass_by_pass(run, f"online-{place.task}", place, chosen, size, splits)
+        tables.append([table.assign(task=place.task) for table in (*curves, tried)])
+    online, batch, tried = (pd.concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
+    at_edge = {name_of_cues(task): rivals.edges(rows) for task, rows in tried.groupby("task", sort=False)}
+    note = "parameters by cross-validation" + "".join(f"; {cues}{at}" for cues, at in at_edge.items() if at)
+    tables = {"": online, "batch": batch, "choice": tried}
+    paper = {"best p": BEST_P["mfeat"]}
+    save(run, "thesis-fig-4.4", places, tables, note, draw.online_panels(online, batch), paper=paper)
+
+
+@online_on_cues.facts
+def _(results):
+    table = results.table()
+    ordered = table.sort_values("at")
+    batch = results.table("thesis-fig-4.4.batch")
+    pairs = []
+    ends = []
+    for task in distinct(table["task"]):
+        _, tests, last = _errors_of_batch(where(ordered, task=task), where(batch, task=task))
+        om2 = tests.dropna()["OM2"]  # after epochs that every learner has
+        pairs.append(f"{om2.iloc[-1]:.0%} and {last['SILPMKL']:.0%} ({short_name(task)})")
+        ends.append(f"Errors on {name_of_cues(task)} at the ends of the curves: {listed(last, '.1%')}.")
+    return {"n_epochs": om2.index[-1], "pairs": enumerated(pairs), "ends": " ".join(ends)}
+
+
+online_on_cues.title("OM-2 ({n_epochs:.0f} epochs) and SILP err on {pairs}.")
+online_on_cues.see("{ends}")

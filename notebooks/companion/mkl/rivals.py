@@ -12,15 +12,13 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
-from companion.intervals import interval
+from companion.mkl import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C, get_task
 from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
-from companion.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C
-from companion.mkl.tasks import get_task
 from companion.protocol import FIRST_STAGE, fitted, grid_points, in_turn, looks, timed
-from companion.study import Study, at_edges, best_of
+from companion.study import Study, at_edges, best_of, interval
 from cuelearn import mkl
 from cuelearn.kernels import RBF, CrossBank, KernelBank
-from cuelearn.mkl.rivals.onevsall import OneVersusAllMKL
+from cuelearn.mkl.rivals.alternating import OneVersusAllMKL
 from cuelearn.mkl.rivals.single import FOLDS
 from cuelearn.mkl.stochastic.training import draw_order
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive

@@ -5,26 +5,27 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from companion.data.originals import load_original
-from companion.mktl import claims, compare, settings, tasks, timing  # noqa: F401  claims: the verdicts
+from companion import mktl as experiments
+from companion.mktl import claims  # noqa: F401  the verdicts
+from companion.originals import load_original
 from companion.plots import mktl as draw
 from companion.protocol import grid_points, where
+from companion.run.figures import enumerated, extremes
 from companion.run.registry import figure
-from companion.run.words import enumerated, extremes
 from cuelearn.datasets import DataFileError
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
 
 #: All methods of the chapter: those that were added get a style.
-METHODS = compare.METHODS
+METHODS = experiments.METHODS
 
 
 @cache
 def names_of(run):
     """The tasks of figure 6.3: the bundled ones, before them AwA where it is requested and present."""
-    names = list(settings.BUNDLED)
+    names = list(experiments.BUNDLED)
     for name in names:
-        tasks.described(name, run.n_jobs)
+        experiments.described(name, run.n_jobs)
     if run.data_tier == "original":
         try:
             load_original("awa")
@@ -35,27 +36,27 @@ def names_of(run):
 
 
 def data_of(names):
-    return [tasks.load_task(name).data for name in names]
+    return [experiments.load_task(name).data for name in names]
 
 
 @cache
 def curves(run):
     """Every method of figure 6.3 on every draw, with the parameters that validation chose."""
-    return compare.multiclass(run, "multiclass", compare.places_of_figure(run, names_of(run)))
+    return experiments.multiclass(run, "multiclass", experiments.places_of_figure(run, names_of(run)))
 
 
 @cache
 def binary_runs(run):
     """The same of figure 6.2."""
-    tasks.described("binary", run.n_jobs)
-    return compare.binary(run)
+    experiments.described("binary", run.n_jobs)
+    return experiments.binary(run)
 
 
 def note_on(run, label, table):
     """How the samples of a table were drawn and its parameters chosen, whether at the ends of their grids."""
     size = run.size[label]
-    note = f"{settings.DRAWN}; {size['seeds']} draws; {settings.VALIDATED}; "
-    note += compare.edges(table, compare.grids_of(run))
+    note = f"{experiments.DRAWN}; {size['seeds']} draws; {experiments.VALIDATED}; "
+    note += experiments.edges(table, experiments.grids_of(run))
     return f"{note}; gaps of MKTL up to {table['gap'].max():.0e} of its objective"
 
 
@@ -67,11 +68,11 @@ def percent_right(table, by):
 @figure("thesis-fig-6.1-things")
 def new_animals(run):
     """Which of ten new animals is taken for which, without and with the scores of a model of forty others?"""
-    animals = tasks.load_task("animals")
+    animals = experiments.load_task("animals")
     compared = ("NoTransfer", "PriorFeatures", "MKTL")
-    confused = compare.confusion(curves(run), "animals", 5, compared, run.size["effort"])
-    known = tasks.faces(animals.prior_names)
-    drawing = draw.things(known, tasks.faces(np.unique(animals.y), 5), confused, compared)
+    confused = experiments.confusion(curves(run), "animals", 5, compared, run.size["effort"])
+    known = experiments.faces(animals.prior_names)
+    drawing = draw.things(known, experiments.faces(np.unique(animals.y), 5), confused, compared)
     note = note_on(run, "multiclass", curves(run))
     shows = "new animals, and what they are taken for without and with transfer"
     run.save_figure(drawing, "thesis-fig-6.1", confused, "things", [animals.data], note=note, shows=shows)
@@ -98,11 +99,11 @@ colours and patches, MKTL both. From No-Transfer to MKTL the accuracy on the {mo
 @figure("thesis-fig-6.1")
 def scores_as_features(run):
     """How do the scores of the priors become features when one new class is scored?"""
-    task = tasks.load_task("objects")
+    task = experiments.load_task("objects")
     X = task.data.X[task.rows]
     models = task.priors[:3]  # plants, animals and vehicles
     priors = [(f"prior {k}", prior.model, prior.columns) for k, prior in enumerate(models, 1)]
-    train, test = tasks.draw(task, 5, run.seed)
+    train, test = experiments.draw(task, 5, run.seed)
     model = MKTL([("PHOG", RBF(), task.columns)], priors, C=10.0, random_state=run.seed)
     model.fit(X[train], task.y[train])
 
@@ -144,12 +145,12 @@ def weights_of_the_priors(run):
     """From which prior does each new class take how much?"""
     for name in names_of(run):
         n = max(run.size["multiclass"][name])
-        n_priors = max(tasks.TASKS[name].sizes)
+        n_priors = max(experiments.TASKS[name].sizes)
         runs = where(curves(run), name=name, method="MKTL", n_per_class=n, n_priors=n_priors)
         C, p = runs[["C", "p"]].value_counts().index[0]  # the most frequent choice
         effort = run.size["effort"]
-        weights = compare.transfer_weights(name, run.seed, n, {"C": C, "p": p}, effort, n_priors)
-        task = tasks.load_task(name)
+        weights = experiments.transfer_weights(name, run.seed, n, {"C": C, "p": p}, effort, n_priors)
+        task = experiments.load_task(name)
         drawing = draw.weights(weights, task.priors)
         note = f"{name}: {n} samples per class, C = {C:g}, p = {p:g}, as most runs chose"
         more = {"note": note, "shows": "transfer weights: from which prior, how much, for each new class"}
@@ -160,7 +161,7 @@ def weights_of_the_priors(run):
 def _(results):
     shares = []
     largest = []
-    names = list(settings.BUNDLED)
+    names = list(experiments.BUNDLED)
     if results.has(f"{results.claim}-awa"):
         names.insert(0, "awa")
     for name in names:
@@ -180,14 +181,14 @@ The largest weights: {largest}. How much a class takes is the sum of its weights
 
 def _save_binary(run, drawing, suffix, **more):
     tables = {"": binary_runs(run), **more}
-    data = tasks.binary_task(tasks.binary_targets()[0]).data
+    data = experiments.binary_task(experiments.binary_targets()[0]).data
     run.save_figure(drawing, "thesis-fig-6.2", tables, suffix, data, note=note_on(run, "binary", tables[""]))
 
 
 @figure("thesis-fig-6.2-mean", claims=("mktl-1", "mktl-8", "mktl-9"))
 def against_a_background(run):
     """How much do priors help when one new class with few samples stands against a background?"""
-    wider = compare.binary(run, ("MultiKT", "MKTL weighted"), "wider C")
+    wider = experiments.binary(run, ("MultiKT", "MKTL weighted"), "wider C")
     _save_binary(run, draw.binary_mean(binary_runs(run)), "mean", wider=wider)
 
 
@@ -205,7 +206,7 @@ def _(results):
         "rival": draw.EQUAL[rival],
         "above_rival": above[rival],
         "equal": equal.agg(["min", "max"]),
-        "n_negative": settings.N_NEGATIVE,
+        "n_negative": experiments.N_NEGATIVE,
         "right": few["NoTransfer"],
         "gain": few - few["NoTransfer"],
         "many": most,
@@ -263,9 +264,9 @@ target_by_target.see("Over all numbers of positives: {sentences}.")
 def several_new_classes(run):
     """How much do priors help when several new classes are told apart?"""
     # MKTL alone in more draws, to tell 14 from 23 priors
-    places = compare.places_of_figure(run, ["objects"], ["MKTL"])
+    places = experiments.places_of_figure(run, ["objects"], ["MKTL"])
     seeds = range(run.seed, run.seed + run.size["multiclass"]["more_seeds"])
-    draws = compare.multiclass(run, "multiclass", places, seeds)
+    draws = experiments.multiclass(run, "multiclass", places, seeds)
     table = curves(run)
     tables = {"": table, "draws": draws[["n_priors", "n_per_class", "seed", "accuracy"]]}
     drawing = draw.multiclass(table[table["method"] != "MKTL auto-priors"])
@@ -305,7 +306,7 @@ def more_and_more_priors(run):
     common = {"name": "objects", "n_per_class": size["n_per_class"], "useless": ""}
     methods = ("PriorFeatures", "AverageTL", "MKTL")
     places = [({**common, "n_priors": k}, methods) for k in size["n_priors"]]
-    table = compare.multiclass(run, "priors", places)
+    table = experiments.multiclass(run, "priors", places)
     more = {"note": note_on(run, "priors", table), "shows": "accuracy against the number of priors"}
     run.save_figure(draw.along_priors(table), "thesis-fig-6.3", table, "priors", data_of(["objects"]), **more)
 
@@ -329,10 +330,10 @@ No prior was trained on a new thing. Against the plain average of the same kerne
 def priors_in_use(run):
     """How many priors does each exponent p use, and what does that do to the accuracy?"""
     size = run.size["path"]
-    animals = tasks.load_task("animals")
+    animals = experiments.load_task("animals")
     common = {"name": "animals", "n_per_class": size["n_per_class"], "C": 10.0, "effort": run.size["effort"]}
     points = [{**common, "seed": seed, "p": p} for p in (*size["p"], "auto") for seed in run.seeds(size)]
-    table = run.sweep("path").frame(compare.along_p, points, data=animals.data).drop(columns="effort")
+    table = run.sweep("path").frame(experiments.along_p, points, data=animals.data).drop(columns="effort")
     drawing = draw.along_p(table, n_priors=len(animals.prior_names))
     note = f"animals: {size['n_per_class']} samples per class, C = 10"
     run.save_figure(drawing, "thesis-sec-6.3", table, provenance=[animals.data], note=note)
@@ -368,12 +369,12 @@ def useless_priors(run):
     for kind in ("shuffled", *(f"noise {k}" for k in size["n_noise"] if k)):
         kinds[kind] = ["AverageTL", "MultiKT", "MKTL", "MKTL auto"]
     points = grid_points(name=["animals"], n_per_class=size["n_per_class"], n_priors=[None], useless=kinds)
-    table = compare.multiclass(run, "negative", [(point, kinds[point["useless"]]) for point in points])
-    data = [*data_of(["animals"]), settings.USELESS]
+    table = experiments.multiclass(run, "negative", [(point, kinds[point["useless"]]) for point in points])
+    data = [*data_of(["animals"]), experiments.USELESS]
     note = f"difference: in points, mean and 95% interval; {note_on(run, 'negative', table)}"
     more = {"note": note, "shows": "what useless priors cost against No-Transfer"}
     run.save_figure(draw.negative(table), "thesis-sec-6.2", table, "negative", data, **more)
-    run.save_table(compare.lost(table), "thesis-sec-6.2", "negative-table", data, **more)
+    run.save_table(experiments.lost(table), "thesis-sec-6.2", "negative-table", data, **more)
 
 
 @useless_priors.facts
@@ -400,8 +401,8 @@ def training_time(run):
     """How long does training take at the thesis's size, and how much memory?"""
     size = run.size["timing"]
     kinds = ["random", *(["awa"] if "awa" in names_of(run) else [])]
-    data = [settings.SIMULATED, *data_of(kinds[1:])]
-    cases = [("MKTL", C, p) for C in settings.C_RANGE for p in ("auto", 1.5)]
+    data = [experiments.SIMULATED, *data_of(kinds[1:])]
+    cases = [("MKTL", C, p) for C in experiments.C_RANGE for p in ("auto", 1.5)]
     cases += [("MKTL", C, 1.01) for C in size["sparse"]]
     cases += [(method, 1.0, "") for method in ("MultiKT", "AverageTL", "PriorFeatures", "NoTransfer")]
     fixed = {"effort": {"n_epochs": 20, "tol": 1e-3}, "seed": run.seed}
@@ -411,7 +412,7 @@ def training_time(run):
         for n in size["n_per_class"]
         for method, C, p in cases
     ]
-    times = run.sweep("timing", 1).frame(timing.training_time, points, data=data)
+    times = run.sweep("timing", 1).frame(experiments.training_time, points, data=data)
     times = times.drop(columns=list(fixed))
     note = (
         "seconds: CPU seconds, one thread, kernel matrix included; gap: certified, absolute; "

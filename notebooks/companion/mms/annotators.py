@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
 from companion import pictures
-from companion.mms.methods import VALIDATION, make_mms, predicted
+from companion.mms import VALIDATION, make_mms, predicted
 from companion.protocol import fitted, grid_points, load_set, made_here, quiet
 from companion.study import Study, choose
 from cuelearn.mms import CandidateSet, SupervisedSVM, candidates_from_annotators, candidates_from_links

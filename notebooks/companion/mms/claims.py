@@ -9,12 +9,11 @@ import math
 
 import pandas as pd
 
-from companion.intervals import interval
-from companion.mms.methods import DEFAULTS, FARTHEST
-from companion.mms.searching import GROUPS, by_draw
-from companion.mms.settings import ARTIFICIAL
+from companion.mms import ARTIFICIAL, DEFAULTS, FARTHEST
+from companion.mms.naming import GROUPS, by_draw
 from companion.protocol import where
 from companion.run.claims import Bound, Each, Finding, Mean, Time, claim
+from companion.study import interval
 
 RIVALS = ("CLSVM", "MIMLSVM", "M3MIML")
 LABELLED = ("Dawid-Skene", "majority vote")  # SVMs on one label for each item, made of votes

@@ -6,18 +6,16 @@ import pandas as pd
 from scipy.stats import gmean
 
 from companion import mms as experiments
-from companion.data.originals import load_original
-from companion.intervals import interval
-from companion.mms import annotators, claims
-from companion.mms.searching import GROUPS, by_draw
+from companion import protocol
+from companion.mms import annotators, claims, naming
+from companion.mms.naming import GROUPS, by_draw
+from companion.originals import load_original
 from companion.plots import mms as draw
-from companion.plots import mms_items as items
 from companion.plots.common import intervals
 from companion.protocol import grid_points, printed, where
-from companion.run.figures import method_style
+from companion.run.figures import enumerated, extremes, method_style, than
 from companion.run.registry import figure
-from companion.run.words import enumerated, extremes, than
-from companion.study import edges
+from companion.study import edges, interval
 from cuelearn.datasets import DataFileError, Provenance
 
 ITEMS = (
@@ -41,7 +39,7 @@ def names_of(run):
 
 
 def sets_of(names):
-    return [experiments.load_set(name) for name in names]
+    return [protocol.load_set(name) for name in names]
 
 
 @cache
@@ -60,14 +58,14 @@ def real_labels(run):
 def news(run):
     """The composed corpus of protocol I."""
     size = run.size["naming"]
-    return experiments.corpus(run.seed, size["n_items"], size["n_names"], "I")
+    return naming.corpus(run.seed, size["n_items"], size["n_names"], "I")
 
 
 @cache
 def posed(run):
     """The composed corpus of persons with a face and a body."""
     size = run.size["poses"]
-    return experiments.posed(run.seed, size["n_items"], size["n_test"], size["n_names"])
+    return naming.posed(run.seed, size["n_items"], size["n_test"], size["n_names"])
 
 
 def _save_items(run, row, data, *numbers):
@@ -75,13 +73,13 @@ def _save_items(run, row, data, *numbers):
     captions = [data.captions[i] for i in numbers]
     truth = [", ".join(data.truth()[data.rows([i])]) for i in numbers]
     table = pd.DataFrame({"item": numbers, "caption": captions, "truth": truth})
-    run.save_figure(items.items(data, *numbers), row, table, provenance=[data], note=ITEMS)
+    run.save_figure(draw.items(data, *numbers), row, table, provenance=[data], note=ITEMS)
 
 
 @cache
 def two_persons(run):
     """The first item of two named persons who do different things."""
-    for number, item in items.examples(posed(run), n_faces=2, n_names=2):
+    for number, item in draw.examples(posed(run), n_faces=2, n_names=2):
         if len({verb for _, verb in item.words if verb}) == 2:
             return number
     raise ValueError("the corpus has no item of two named persons who do different things")
@@ -90,7 +88,7 @@ def two_persons(run):
 @figure("thesis-fig-5.1")
 def captioned_items(run):
     """What are a captioned picture and its candidate labeling set?"""
-    singles = items.examples(posed(run), n_faces=1, n_names=2)
+    singles = draw.examples(posed(run), n_faces=1, n_names=2)
     alone = next(number for number, item in singles if sum(verb > 0 for _, verb in item.words) == 1)
     _save_items(run, "thesis-fig-5.1", posed(run), two_persons(run), alone)
 
@@ -108,7 +106,7 @@ def people_of_the_corpus(run):
     table = pd.DataFrame({"thing": data.things, "name": data.names})
     note = "emoji, 214 things; items are split, not drawings"
     shows = "things in the part of people: several drawings of each"
-    drawing = items.people(data)
+    drawing = draw.people(data)
     run.save_figure(drawing, "thesis-fig-5.1", table, "people", provenance=[data], note=note, shows=shows)
 
 
@@ -122,7 +120,7 @@ def captions_of_the_thesis(run):
     quoted = Provenance("captions of the thesis", "original", "quoted", None, source, "the thesis")
     table = pd.DataFrame({"figure": ["5.1", "5.1", "5.2", "5.4", "5.5"]})
     note = "the thesis's captions, read by candidates_from_caption as if faces stood side by side"
-    drawing = items.thesis_captions()
+    drawing = draw.thesis_captions()
     run.save_figure(drawing, "thesis-fig-5.1", table, "captions", provenance=[quoted], note=note)
 
 
@@ -133,7 +131,7 @@ captions_of_the_thesis.title("The captions of {n} figures of the thesis, with th
 @figure("thesis-fig-5.2")
 def caption_indicators(run):
     """Which candidates do spatial indicators such as "(L)" rule out?"""
-    examples = items.examples(news(run), n_faces=3, n_names=3)
+    examples = draw.examples(news(run), n_faces=3, n_names=3)
     indicated = [(number, item) for number, item in examples if item.n_candidates < item.n_free]
     number, _ = min(indicated, key=lambda example: example[1].n_candidates == 1)
     _save_items(run, "thesis-fig-5.2", news(run), number)
@@ -154,7 +152,7 @@ caption_indicators.title(
 @figure("thesis-fig-5.4")
 def possible_names(run):
     """Which names may two faces have?"""
-    number, _ = next(items.examples(news(run), n_faces=2, n_names=2))
+    number, _ = next(draw.examples(news(run), n_faces=2, n_names=2))
     _save_items(run, "thesis-fig-5.4", news(run), number)
 
 
@@ -244,13 +242,13 @@ The smallest share, {worst[same]:.0%}, is that of "{worst[sets]}", with a mean s
 def trained_scores(run):
     """How often is Algorithm 10 exact once classifiers are trained, and what does a miss cost?"""
     size = run.size["search"]["trained"]
-    table = experiments.searches(run.sweep, size, run.size["naming"], run.seed, run.size["effort"])
+    table = naming.searches(run.sweep, size, run.size["naming"], run.seed, run.size["effort"])
     data = [*sets_of(size["names"]), news(run)]
     note = "MMS trained and tested with either search; names: protocol I, up to 4 faces and 500 candidates"
     run.save_table(table, "thesis-alg-10", "trained", provenance=data, note=note)
     for name, labels in real_labels(run).items():
         points = grid_points(fold=range(len(labels.folds)), name=[name], effort=[run.size["effort"]])
-        folds = run.sweep("each-search").frame(experiments.partial_with_each_search, points, data=labels)
+        folds = run.sweep("each-search").frame(naming.partial_with_each_search, points, data=labels)
         table = folds[["fold", "inference", "accuracy", "same", "compared"]]
         note = "real ambiguous labels, bags of one instance, five folds"
         run.save_table(table, "thesis-alg-10", f"trained-{name}", provenance=[labels], note=note)
@@ -277,7 +275,7 @@ def proven_searches(run):
     """What does a proven search for the most violating labeling bring, and what does it cost?"""
     size = run.size["inference"]
     seeds = run.seeds(size)
-    table = experiments.inferences(run.sweep, size, run.size["naming"], seeds, run.size["effort"])
+    table = naming.inferences(run.sweep, size, run.size["naming"], seeds, run.size["effort"])
     note = (
         f"MMS, C = 1, gap of 5%, at most {run.size['effort']['n_epochs']} passes a round; bags of five with "
         "20 wrong vectors; partial labels: one sample a bag, up to four labels each; captions: protocol I; "
@@ -503,10 +501,10 @@ COMPARED = ["RANDOM", "CLSVM", "MIMLSVM", "M3MIML", "MMS", "1vA-SVM", "MC-SVM"]
 
 
 @cache
-def naming(run):
+def on_every_corpus(run):
     """All methods of both protocols, corpus by corpus."""
     size = run.size["naming"]
-    return experiments.protocols(run.sweep, size, run.seeds(size), run.size["grid"], run.size["effort"])
+    return naming.protocols(run.sweep, size, run.seeds(size), run.size["grid"], run.size["effort"])
 
 
 def corpora_of(run, *protocols):
@@ -514,7 +512,7 @@ def corpora_of(run, *protocols):
     size = run.size["naming"]
     common = {"seed": run.seed, "n_items": size["n_items"], "n_names": size["n_names"]}
     points = [{**common, "protocol": protocol} for protocol in protocols]
-    return run.sweep("corpora").run(experiments.provenance_of, points)
+    return run.sweep("corpora").run(naming.provenance_of, points)
 
 
 @cache
@@ -524,7 +522,7 @@ def partial_labels(run):
     common = {"methods": COMPARED, "grid": list(run.size["grid"]), "effort": run.size["effort"]}
     for name, data in real_labels(run).items():
         points = [{"fold": fold, "name": name, **common} for fold in range(len(data.folds))]
-        results[name] = data, run.sweep("partial").frame(experiments.partial_labels, points, data=data)
+        results[name] = data, run.sweep("partial").frame(naming.partial_labels, points, data=data)
     return results
 
 
@@ -532,7 +530,7 @@ def _naming_tables(run, row):
     """Means of a table with the thesis's beside, the runs by which claims are judged, and real labels."""
     protocol, column = TABLES[row]
     size = run.size["naming"]
-    table = naming(run)
+    table = on_every_corpus(run)
     runs = table[table["protocol"] == protocol]
     seeds = runs["seed"].unique().tolist()
     at_ends = edges(runs, {"C": run.size["grid"]}, by="method")
@@ -543,7 +541,7 @@ def _naming_tables(run, row):
     )
     how = {"provenance": corpora_of(run, protocol), "seeds": seeds, "note": note, "digits": 3}
     paper = printed(row).set_index("method")
-    means = experiments.as_printed(table, protocol, column).set_index("method")
+    means = naming.as_printed(table, protocol, column).set_index("method")
     means = means[means.index.isin(paper.index)]
     run.save_table(means, row, paper=paper.loc[means.index], **how)
     if column == "assignment":
@@ -635,11 +633,11 @@ def objective_of_truth(run):
     """Would a better search for the minimum name more faces right?"""
     size = run.size["naming"]
     points = [
-        {"seed": seed, **experiments.made_of(size, protocol)}
+        {"seed": seed, **naming.made_of(size, protocol)}
         for protocol in ("I", "II")
         for seed in run.seeds(size)[:2]
     ]
-    table = run.sweep("objective-at-truth").frame(experiments.objective_at_truth, points)
+    table = run.sweep("objective-at-truth").frame(naming.objective_at_truth, points)
     note = (
         "objective (5.3), C = 10, of the hyperplanes that MMS finds and of those trained with the truth, on "
         "the same sets; shares of training faces named right by either"
@@ -667,12 +665,12 @@ def names_and_verbs(run):
     """Do names and verbs help each other if they are modelled jointly?"""
     size = run.size["poses"]
     seeds = run.seeds(size)
-    table = experiments.all_models(run.sweep, size, seeds, run.size["effort"])
+    table = naming.all_models(run.sweep, size, seeds, run.size["effort"])
     by = ["method", "modelled"]
     grids = {
         "MMS": {"C": size["C"], "width": size["widths"]},
-        "DistNaming": {"width": experiments.DIST_WIDTHS},
-        "GMMNaming": {"components": experiments.COMPONENTS},
+        "DistNaming": {"width": naming.DIST_WIDTHS},
+        "GMMNaming": {"components": naming.COMPONENTS},
     }
     at_ends = [edges(where(table, method=method), grid, by=by) for method, grid in grids.items()]
     note = (

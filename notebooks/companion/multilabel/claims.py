@@ -4,7 +4,7 @@ from scipy.stats import gmean
 
 from companion.protocol import where
 from companion.run.claims import Each, Growth, Mean, NotJudged, Slope, Time, claim
-from cuelearn.mkl.labels.mlmkl import MIN_ITER
+from cuelearn.mkl.mlmkl import MIN_ITER
 
 #: ML-MKL-SA as the paper has it, with each of its two steps; Sum as its section 2 has it and as its
 #: reference [21]; methods with a combination for each class. "MLMKLSA" is this project's form of SA.

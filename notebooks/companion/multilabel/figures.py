@@ -11,10 +11,9 @@ from companion.multilabel.claims import AS_PRINTED, PER_CLASS, SUMS
 from companion.plots import multilabel as draw
 from companion.protocol import printed, where
 from companion.run.claims import RELEVANT
-from companion.run.figures import interval, method_style
+from companion.run.figures import certain, enumerated, method_style
 from companion.run.registry import figure
-from companion.run.words import certain, enumerated
-from companion.study import Study, at_edges
+from companion.study import Study, at_edges, interval
 
 LEARNING = ("MLMKLSA 0.001", "MLMKLSum planes", "GMKL", "MLMKLSA", "MLMKLSum", "VSKL")
 SHARED = (*AS_PRINTED, "MLMKLSA", *SUMS)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
-from companion.intervals import interval
 from companion.run.claims import Bound, Each, Mean, Slope, Time, claim
+from companion.study import interval
 
 FEW = 0.03  # "a few points", by how much OKS-SVM may be worse
 WIDE = 0.1  # of the best over the worst kernels

@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
+from companion import oks as experiments
 from companion import pictures
-from companion.data.originals import load_original
-from companion.oks import claims, compare, settings, tasks, theorems  # noqa: F401  the verdicts
+from companion.oks import claims  # noqa: F401  the verdicts
+from companion.originals import load_original
 from companion.plots import oks as draw
 from companion.protocol import grid_points, printed, where
 from companion.run.claims import Results
+from companion.run.figures import certain
 from companion.run.registry import figure
-from companion.run.words import certain
 from companion.study import Study, edges
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
@@ -36,19 +37,19 @@ def pairs_of(run):
     """The pairs of labels of each table and the data they are of; further pairs of leaves."""
     size = run.size
     names = {
-        "tab-1": tasks.pairs("keyword", size["n_pairs"], size["least"]),
-        "tab-2": tasks.pairs("category", size["n_pairs"], size["least"]),
-        "leaves": tasks.pairs("leaves", size["n_leaves"]),
+        "tab-1": experiments.pairs("keyword", size["n_pairs"], size["least"]),
+        "tab-2": experiments.pairs("category", size["n_pairs"], size["least"]),
+        "leaves": experiments.pairs("leaves", size["n_leaves"]),
     }
     emoji = pictures.emoji()
     data = {"tab-1": emoji, "tab-2": emoji, "leaves": datasets.load_leaves()}
     if run.data_tier == "original":
         try:
             data["tab-2"] = load_original("corel5k")
-            names["tab-2"] = list(settings.ORIGINAL_TASKS)
+            names["tab-2"] = list(experiments.ORIGINAL_TASKS)
         except DataFileError as error:
             print(f"{error} Categories of emoji in its place.")
-    further = tasks.pairs("leaves", size["more_leaves"])[size["n_leaves"] :]
+    further = experiments.pairs("leaves", size["more_leaves"])[size["n_leaves"] :]
     return SimpleNamespace(names=names, data=data, all=sum(names.values(), []), further=further)
 
 
@@ -56,7 +57,7 @@ def common_of(run, names, seed):
     """What the points of a sweep over some pairs have in common: the pairs, their things split by a seed."""
     pairs = pairs_of(run)
     options = {**run.size["pairs"], "n_jobs": run.n_jobs, "only": names}
-    return {"pairs": tasks.describe_pairs([*pairs.all, *pairs.further], seed, **options)}
+    return {"pairs": experiments.describe_pairs([*pairs.all, *pairs.further], seed, **options)}
 
 
 @cache
@@ -72,7 +73,9 @@ def data_of(run):
 def kernels_alone(run, names, seed, common):
     """Accuracy of an SVM on every kernel alone."""
     points = [{"name": name, "seed": seed, "grids": run.size["grids"]} for name in names]
-    table = run.sweep("every-kernel").frame(compare.every_kernel, points, common=common, data=data_of(run))
+    table = run.sweep("every-kernel").frame(
+        experiments.every_kernel, points, common=common, data=data_of(run)
+    )
     return table.drop(columns="grids", errors="ignore")
 
 
@@ -115,10 +118,10 @@ def options_of_oks(run):
 def every_method(run):
     """All methods on the first split; those of `repeated` on further ones."""
     options = {"grids": run.size["grids"], "oks": options_of_oks(run)}
-    study = Study(run.sweep, "compare", compare.compare, comparing=options, data=data_of(run))
+    study = Study(run.sweep, "compare", experiments.compare, comparing=options, data=data_of(run))
     tables = []
     for seed in range(run.seed, run.seed + run.size["selectors"]):
-        methods = compare.METHODS if seed == run.seed else run.size["repeated"]
+        methods = experiments.METHODS if seed == run.seed else run.size["repeated"]
         points = [({"name": name, "seed": seed}, methods) for name in pairs_of(run).all]
         tables.append(study.table(points, common=partial(common_of_all, run, seed)))
     return pd.concat(tables, ignore_index=True)
@@ -138,7 +141,7 @@ def sixty_kernels_on_one_pair(run):
         f"{task.y_train.size} training samples, {task.y_test.size} test samples; the pair of keywords whose "
         "five best and five worst kernels differ most on things held back from training"
     )
-    drawing = draw.kinds(table, compare.pictures_of(name, task, table), name)
+    drawing = draw.kinds(table, experiments.pictures_of(name, task, table), name)
     data = pairs_of(run).data["tab-1"]
     run.save_figure(drawing, "oks-fig-1", table, "pictures", provenance=data, note=note)
 
@@ -249,7 +252,7 @@ def _note_on_methods(run):
 
 @cache
 def _as_printed(run, table):
-    return compare.as_printed(rows_of(every_method(run), pairs_of(run).names[table]))
+    return experiments.as_printed(rows_of(every_method(run), pairs_of(run).names[table]))
 
 
 def _table_of_methods(run, table):
@@ -259,12 +262,12 @@ def _table_of_methods(run, table):
     paper = printed(row)
     note = _note_on_methods(run)
     pairs = _as_printed(run, table)
-    methods = compare.by_method(pairs)
+    methods = experiments.by_method(pairs)
     means = f"{note}. Means over {pairs['name'].nunique()} pairs, the paper's over three"
-    run.save_table(methods, row, provenance=data, paper=compare.beside(paper, methods.index), note=means)
-    at_ends = edges(every_method(run), run.size["grids"], compare.NATURAL)
+    run.save_table(methods, row, provenance=data, paper=experiments.beside(paper, methods.index), note=means)
+    at_ends = edges(every_method(run), run.size["grids"], experiments.NATURAL)
     each = f"{note}. At the ends of grids: {at_ends or 'none'}"
-    of_paper = compare.of_the_paper(pairs, paper)
+    of_paper = experiments.of_the_paper(pairs, paper)
     run.save_table(pairs, row, "pairs", provenance=data, paper=of_paper, note=each)
 
 
@@ -384,7 +387,7 @@ def kernels_chosen_by_oks_and_som(run):
         point["seeds"] = run.seeds({"seeds": n_seeds})
         point["oks"] = options_of_oks(run)
     options = {"common": partial(common_of_all, run, run.seed), "data": data_of(run)}
-    chosen = run.sweep("selections").frame(compare.selections, points, **options)
+    chosen = run.sweep("selections").frame(experiments.selections, points, **options)
     accuracies = every_kernel(run)[["name", "kernel", "kernel_name", "accuracy"]]
     chosen = chosen.drop(columns=["seeds", "beta", "oks"]).merge(accuracies, on=["name", "kernel"])
     musvm = where(methods, method="MuSVM", seed=run.seed).set_index("name")["accuracy"]
@@ -429,7 +432,7 @@ def probabilities_over_the_visits(run):
     passes = (2, max(run.size["selections"]["n_epochs"]))
     points = [{"name": name, "seed": run.seed, **options_of_oks(run), "n_epochs": n} for n in passes]
     options = {"common": partial(common_of_all, run, run.seed), "data": data_of(run)}
-    weights = run.sweep("probabilities").run(compare.probabilities, points, **options)
+    weights = run.sweep("probabilities").run(experiments.probabilities, points, **options)
     tables = {f"{n}": table for n, table in zip(passes, weights, strict=True)}
     drawing = draw.probabilities(tables, rows_of(every_kernel(run), [name]))
     note = f"{name}, one run; delta {run.delta}, eta {run.eta}, seed {run.seed}"
@@ -460,13 +463,15 @@ percentages next to the names, the accuracy of an SVM on each kernel.""")
 def _streams(run, sizes, **values):
     """Points of the streams: every kind, seed and length, long ones first."""
     lengths = sizes["n_samples"][::-1]
-    points = grid_points(kind=theorems.KINDS, seed=run.seeds(sizes), n_samples=lengths)
+    points = grid_points(kind=experiments.KINDS, seed=run.seeds(sizes), n_samples=lengths)
     return [{**point, "draws": sizes["draws"], **values} for point in points]
 
 
 def _save_streams(run, name, drawing, table, sizes, note=""):
     note = f"{sizes['seeds']} streams of each kind, eight kernels, {sizes['draws']} draws of them{note}"
-    run.save_figure(drawing, name, table, provenance=[datasets.load_pendigits(), theorems.STREAMS], note=note)
+    run.save_figure(
+        drawing, name, table, provenance=[datasets.load_pendigits(), experiments.STREAMS], note=note
+    )
 
 
 @figure("oks-thm-3", claims="oks-3")
@@ -475,10 +480,10 @@ def mistakes_and_their_bound(run):
     sizes = run.size["mistakes"]
     points = _streams(run, sizes, deltas=[0.2, 0.5])
     table = run.sweep("theorem-3").frame(
-        theorems.mistakes_against_bound, points, data=datasets.load_pendigits()
+        experiments.mistakes_against_bound, points, data=datasets.load_pendigits()
     )
     by = ["kind", "n_samples", "seed", "delta"]
-    table = theorems.expectations(table.drop(columns="deltas"), "mistakes", by)
+    table = experiments.expectations(table.drop(columns="deltas"), "mistakes", by)
     columns = {"mean": "mistakes", "bound": "bound", "loss": "best kernel's hinge loss"}
     guides = [
         ("all visits", "black", lambda visits: visits),
@@ -522,10 +527,10 @@ def regret_and_its_bound(run):
         for delta, radius in ((0.5, 1.0), (0.2, 4.0))
     ]
     table = run.sweep("theorem-1").frame(
-        theorems.regret_against_bound, points, data=datasets.load_pendigits()
+        experiments.regret_against_bound, points, data=datasets.load_pendigits()
     )
     by = ["kind", "loss", "n_samples", "seed", "delta", "radius"]
-    table = theorems.expectations(table, "losses", by)
+    table = experiments.expectations(table, "losses", by)
     columns = {"mean": "algorithm", "bound": "bound", "comparator": "best kernel, regularised"}
     per_visit = table.assign(**table[list(columns)].div(table["n_samples"], axis=0))
     by_loss = per_visit.groupby("loss", sort=False)
@@ -562,8 +567,10 @@ def excess_of_the_chosen_kernel(run):
         for kind in ("pendigits", "one useful")
         for seed in run.seeds(sizes)
     ]
-    table = run.sweep("corollary-2").frame(theorems.selection_quality, points, data=datasets.load_pendigits())
-    table = theorems.quantiles(table, (0.5, 0.2, 0.1))
+    table = run.sweep("corollary-2").frame(
+        experiments.selection_quality, points, data=datasets.load_pendigits()
+    )
+    table = experiments.quantiles(table, (0.5, 0.2, 0.1))
     excess = {"drawn": "drawn from $q_T$", "largest": "largest in $q_T$"}
     shares = {"drawn_best": "below: drawn is the best", "largest_best": "below: largest is the best"}
     rows = {

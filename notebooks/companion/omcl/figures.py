@@ -6,18 +6,26 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from companion import cue_tasks
 from companion import omcl as experiments
-from companion.intervals import interval
-from companion.omcl import few_labels_run, shortened
+from companion import pictures
+from companion.omcl import FEW_LABELS, LEVELS, few_labels_run, shortened
 from companion.omcl.claims import at_end, at_half, curves_of, settled
-from companion.omcl.settings import FEW_LABELS, LEVELS
 from companion.plots import omcl as draw
 from companion.plots.common import curves, legend, mosaic, panels
 from companion.protocol import printed, where
-from companion.run.figures import BLUE, GREY, ORANGE, method_style, name_methods
+from companion.run.figures import (
+    BLUE,
+    GREY,
+    ORANGE,
+    certain,
+    enumerated,
+    extremes,
+    method_style,
+    name_methods,
+    than,
+)
 from companion.run.registry import figure
-from companion.run.words import certain, enumerated, extremes, than
+from companion.study import interval
 from cuelearn import datasets
 
 METHODS = ("OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote")
@@ -31,16 +39,16 @@ SPLITS = {
 
 def streams(run):
     """Names of the data sets whose claims are judged; the second has the place of IDOL2."""
-    places = "HTAD" if cue_tasks.original_images("idol2", run.data_tier) is None else "IDOL2"
+    places = "HTAD" if pictures.original_images("idol2", run.data_tier) is None else "IDOL2"
     return "objects", places, "mfeat"
 
 
 @cache
 def images_of(run, name):
     if name == "IDOL2":
-        return cue_tasks.original_images("idol2", run.data_tier)
-    images = cue_tasks.original_images("eth80", run.data_tier)
-    return cue_tasks.emoji_objects(run.size[name]["n_views"], run.seed) if images is None else images
+        return pictures.original_images("idol2", run.data_tier)
+    images = pictures.original_images("eth80", run.data_tier)
+    return pictures.emoji_objects(run.size[name]["n_views"], run.seed) if images is None else images
 
 
 @cache
@@ -49,17 +57,17 @@ def tasks_of(run, name):
     size = dict(run.size[name.lower()])
     permutations = range(run.permutations or size["permutations"])
     if name == "IDOL2":
-        return cue_tasks.idol2_tasks(images_of(run, name), permutations, run.n_jobs)
+        return pictures.idol2_tasks(images_of(run, name), permutations, run.n_jobs)
     if name == "objects":
-        return [cue_tasks.object_task(images_of(run, name), permutations, run.seed, run.n_jobs)]
+        return [pictures.object_task(images_of(run, name), permutations, run.seed, run.n_jobs)]
     if name == "things":
         frames = images_of(run, "objects").frames
-        return [cue_tasks.thing_task(tasks_of(run, "objects")[0], frames, permutations, run.seed)]
+        return [pictures.thing_task(tasks_of(run, "objects")[0], frames, permutations, run.seed)]
     size |= {"permutations": permutations, "seed": run.seed}
     if name == "categories":
-        return [cue_tasks.category_task(**size, n_jobs=run.n_jobs)]
+        return [pictures.category_task(**size, n_jobs=run.n_jobs)]
     data = getattr(datasets, f"load_{name.lower()}")()
-    return [cue_tasks.table_task(data, **size)]
+    return [pictures.table_task(data, **size)]
 
 
 @cache
@@ -559,7 +567,7 @@ def levels_of_integration(run):
     results = results_of(run, "mfeat")
     permutations = list(results.task.splits)[: run.size["integration"]]
     points = [{"permutation": k} for k in permutations]
-    data = cue_tasks.handed(results.task)
+    data = pictures.handed(results.task)
     runs = run.sweep("integration").frame(experiments.integration_run, points, **data)
     online = where(runs, learning="online")
     errors = at_end(results.curves).loc[permutations]
@@ -683,10 +691,10 @@ def few_labels(run):
             data.append(images_of(run, name))
         else:
             loaded = getattr(datasets, f"load_{name}")()
-            task = cue_tasks.table_task(loaded, n_train, n_test, permutations, run.seed)
+            task = pictures.table_task(loaded, n_train, n_test, permutations, run.seed)
             data.append(loaded)
         points = [{"permutation": k} for k in permutations]
-        frame = run.sweep(f"few-labels-{name}").frame(few_labels_run, points, **cue_tasks.handed(task))
+        frame = run.sweep(f"few-labels-{name}").frame(few_labels_run, points, **pictures.handed(task))
         tables.append(frame.assign(data=name))
     table = pd.concat(tables, ignore_index=True)
     table = table[["data", "permutation", "method", "rule", "value", "requested", "test_error"]]

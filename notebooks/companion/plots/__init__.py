@@ -1,5 +1,5 @@
 """The chapters' drawings: functions from the numbers of an experiment to a figure."""
 
-from cuelearn.core.optional import require
+from cuelearn.expect import require
 
 require("plots", "matplotlib")

@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
-from companion.intervals import interval
 from companion.protocol import where
 from companion.run.figures import BLACK, BLUE, GREY, RED, band, method_style
+from companion.study import interval
 
 #: Up to so many runs are drawn one by one, more as a band around their mean.
 FEW = 6

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from companion.run.figures import CSS_DPI
-from cuelearn.core.optional import require
+from cuelearn.expect import require
 
 __all__ = ["Control", "explore"]
 

@@ -18,8 +18,8 @@ from companion.plots.common import (
     log_axis,
     mosaic,
     panels,
-    where,
 )
+from companion.protocol import where
 from companion.run.figures import BLACK, BLUE, GREY, PALETTE, band, method_style, stamp
 
 # bands, but few runs one by one

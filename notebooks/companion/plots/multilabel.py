@@ -7,17 +7,8 @@ import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
 from companion.multilabel.claims import at_the_end, largest_falls
-from companion.plots.common import (
-    curve,
-    distinct,
-    each_run,
-    end_labels,
-    forest,
-    intervals,
-    log_axis,
-    panels,
-    where,
-)
+from companion.plots.common import curve, distinct, each_run, end_labels, forest, intervals, log_axis, panels
+from companion.protocol import where
 from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style
 
 

@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.plots.common import curve, curves, distinct, legend, log_axis, mosaic, paired, panels, where
+from companion.plots.common import curve, curves, distinct, legend, log_axis, mosaic, paired, panels
+from companion.protocol import where
 from companion.run.figures import BLACK, BLUE, GREEN, ORANGE, PALETTE, PURPLE, RED, method_style, stamp
 from cuelearn.oks import OKS
 

@@ -1,5 +1,5 @@
 """From executed notebooks to figures, tables and verdicts: the runner, cached sweeps, provenance."""
 
-from cuelearn.core.optional import require
+from cuelearn.expect import require
 
 require("plots", "matplotlib")

@@ -46,9 +46,10 @@ import pandas as pd
 from scipy.stats import linregress, norm
 from scipy.stats import t as student
 
-from companion.intervals import CONFIDENCE
-from companion.run.figures import CHECKOUT, METHOD_STYLE, markdown_table
+from companion import CHECKOUT
+from companion.run.figures import METHOD_STYLE, markdown_table
 from companion.run.records import near, read_rows
+from companion.study import CONFIDENCE
 
 __all__ = ["Each", "Part", "Verdict", "claim", "claims", "judge"]
 

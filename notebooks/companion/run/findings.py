@@ -12,9 +12,8 @@ from scipy.stats import gmean
 from companion.omcl.claims import at_end, curves_of
 from companion.protocol import where
 from companion.run.claims import HOLDING, REFERENCE, RELEVANT, Results, number_text, with_labels
-from companion.run.figures import method_style
+from companion.run.figures import certain, enumerated, method_style, than
 from companion.run.records import read_verdicts
-from companion.run.words import certain, enumerated, than
 
 #: Whose training is told no true labels, as MMS's.
 WEAK = ["CLSVM", "MIMLSVM", "M3MIML"]

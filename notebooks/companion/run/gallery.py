@@ -25,8 +25,8 @@ from companion.run.records import (
 )
 from companion.run.registry import title_of
 from companion.run.verdicts import judge_again, verdict_table, write_verdicts
-from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
+from cuelearn.expect import require
 
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}

@@ -32,17 +32,18 @@ from string import Formatter
 
 from companion.run.claims import Results, files_of, judge, number_text
 from companion.run.figures import FigureStore, css_width, name_methods, use_style
-from companion.run.identity import made_from, short
 from companion.run.records import (
     DEFAULTS,
     catalogue,
     changed_parameters,
     files_of_items,
     longest_start,
+    made_from,
     near,
     read_verdicts,
     row_of,
     saved_items,
+    short,
 )
 from companion.run.sweep import Sweep
 from companion.run.verdicts import ClaimBook
@@ -169,7 +170,7 @@ class Chapter:
         self.save_figure = self.store.save_figure
         self.save_table = self.store.save_table
         self.entries = entries(name)
-        settings = import_module(f"companion.{name}.settings").settings
+        settings = import_module(f"companion.{name}").settings
         self.size = settings("quick" if self.reference else profile)
         self.book = None if self.reference else ClaimBook(self.store)
 

@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 import cuelearn
 from companion import CHECKOUT, FOLDER
-from companion.run.identity import fingerprint, made_from, short
 from companion.run.records import (
     DEFAULTS,
     NOT_PARAMETERS,
@@ -33,18 +32,21 @@ from companion.run.records import (
     cpu_seconds,
     expected_seconds,
     files_of_items,
+    fingerprint,
     longest_start,
+    made_from,
     near,
     read_items,
     read_verdicts,
     results_directory,
     row_of,
     saved_items,
+    short,
 )
 from companion.run.schedule import WORKER, Task, run, serve
 from companion.run.sweep import clean_temporaries, connect, file_lock
-from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
+from cuelearn.expect import require
 
 CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
 #: A chapter of the thesis with a second notebook.
@@ -455,7 +457,10 @@ def _make(plan, options):
         status, failed = _make_tasks(tasks, plan, options)
     if plan[0].shows_reference():
         return failed
-    from companion.run.gallery import gallery, print_summary  # matplotlib: now it has a place
+    from companion.run.gallery import (
+        gallery,
+        print_summary,  # matplotlib: now it has a place
+    )
 
     for directory in dict.fromkeys(job.directory for job in plan):
         chapters = [job.chapter for job in plan if job.directory == directory]

@@ -24,7 +24,7 @@ from companion.run.findings import FINDINGS, failed, finding
 from companion.run.gallery import SHOWN, times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_parts, read_verdicts
 from companion.run.verdicts import count_of, verdict_map
-from cuelearn.core.optional import require
+from cuelearn.expect import require
 
 require("book", "nbformat")
 
@@ -355,12 +355,16 @@ def code_of(claim, file):
         nodes = list(ast.walk(statement))
         first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
         lines = "\n".join(text.splitlines()[first - 1 : statement.end_lineno])
-        used = [code for node in nodes for code in assigned.get(getattr(node, "id", ""), ())]
+        named = [node for node in nodes if isinstance(node, ast.Name)]
+        stored = [name.id for name in named if isinstance(name.ctx, ast.Store)]
+        is_assignment = isinstance(statement, ast.Assign)
+        own = () if is_assignment else stored  # a function's, of which one above may have the name
+        loaded = [name.id for name in named if isinstance(name.ctx, ast.Load) and name.id not in own]
+        used = [code for name in loaded for code in assigned.get(name, ())]
         if any(getattr(node, "value", "") == claim for node in nodes):
             return "\n".join(dict.fromkeys([*used, lines]))
-        if isinstance(statement, ast.Assign):
-            names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-            assigned |= dict.fromkeys(names, [*used, lines])
+        if is_assignment:
+            assigned |= dict.fromkeys(stored, [*used, lines])
     return ""
 
 

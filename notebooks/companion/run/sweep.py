@@ -26,9 +26,9 @@ import pandas as pd
 import cuelearn
 from companion import source_hash
 from companion.run.records import DEFAULTS, several
-from cuelearn.core.optional import require
 from cuelearn.core.run import Run, progress
 from cuelearn.core.storage import atomic_write
+from cuelearn.expect import require
 
 try:
     import fcntl
