@@ -597,7 +597,7 @@ def combine(claim, parts, text=""):
         deciding = list(by_set.values())
     if not deciding:
         return Verdict(claim, "not judged", text=text, parts=parts)
-    return least_clear(deciding)._replace(text=text, parts=parts)
+    return least_clear(deciding)._replace(claim=claim, text=text, parts=parts)
 
 
 def headlines(claim, parts):
