@@ -43,8 +43,8 @@ def test_every_verdict_is_found_again_from_the_tables(directory, claim):
 
 
 def test_every_headline_is_a_part():
-    """Of every claim the headline is judged on one of the data sets that are to decide, and a sentence on what
-    one learns finds all its numbers."""
+    """Of every claim the headline is judged on one of the data sets that are to decide, and the sentence on
+    what one learns finds all its numbers."""
     verdicts = read_verdicts(REFERENCE)
     assert (verdicts["verdict"] != "not judged").all()
     sentences = claims().loc[verdicts["id"], "learnt"]
