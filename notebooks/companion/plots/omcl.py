@@ -213,8 +213,8 @@ def verdict_parts(verdicts):
     size = (6.0, 0.9 * len(verdicts) + 0.2 * sum(heights))
     fig, axes = panels(1, len(verdicts), size=size, height_ratios=heights)
     for ax, verdict in zip(axes[:, 0], verdicts, strict=True):
-        names, parts = zip(*verdict.parts, strict=True)
-        rows = pd.DataFrame(parts, columns=Verdict._fields, index=names)
+        names = [f"{part.on}, {part.says}" for part in verdict.parts]
+        rows = pd.DataFrame(verdict.parts, columns=Verdict._fields, index=names)
         numbers = 100 * rows[["number", "low", "high"]].astype(float)
         table = numbers.assign(color=[colours.get(name, GREY) for name in rows["verdict"]])
         forest(ax, table, "OMCL-BM's test error minus the other's [points]")
