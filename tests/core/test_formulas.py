@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
-from cuelearn.core.losses import kernel_factor
+from cuelearn.core.groupnorm import group_norm, link_weights
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -20,20 +19,6 @@ norms_lists = st.lists(st.floats(0.0, 1e3).map(lambda v: 0.0 if v < 1e-6 else v)
 def link(norms, threshold, q):
     out = np.full(len(norms), np.nan)
     return out, link_weights(np.asarray(norms, dtype=np.float64), threshold, q, out)
-
-
-@pytest.mark.parametrize("n_kernels", [1, 2, 3, 59])
-def test_automatic_p(n_kernels):
-    p, q = resolve_p("auto", n_kernels)
-    assert q == pytest.approx(max(2.0, 2.0 * math.log(n_kernels)), rel=1e-12)
-    assert p == pytest.approx(q / (q - 1.0), rel=1e-12)
-    assert 1.0 < p <= 2.0
-
-
-@pytest.mark.parametrize("p", [1, 2.0001, -1, math.nan, "Auto", None, True, [1.5]])
-def test_bad_p(p):
-    with pytest.raises(ValueError, match="p must be 'auto' or a finite number > 1 and <= 2, got"):
-        resolve_p(p, 3)
 
 
 @given(norms_lists, st.sampled_from([2.0, 50.0, 101.0, 10001.0, 1e9]))
@@ -55,12 +40,3 @@ def test_link_is_finite_and_ordered(norms, q, threshold):
     assert (np.diff(weights[order]) >= 0.0).all()  # a larger block never gets a smaller factor
     if norms.max() > threshold:
         assert weights.max() > 0.0
-
-
-def test_kernel_factor():
-    assert kernel_factor("multiclass", 2) == kernel_factor("multiclass", 7) == 1.0
-    assert kernel_factor("hinge", 2) == 0.5
-    with pytest.raises(ValueError, match="loss must be 'multiclass' or 'hinge', got 'square'"):
-        kernel_factor("square", 2)
-    with pytest.raises(ValueError, match="loss='hinge' needs exactly 2 classes, y has 3"):
-        kernel_factor("hinge", 3)

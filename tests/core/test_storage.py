@@ -50,14 +50,6 @@ def test_what_cannot_be_stored(value):
         pack({"x": [value]}, "the result")
 
 
-@pytest.mark.parametrize(
-    "kind", ["fractions:Fraction", "cuelearn.mkl:load", "cuelearn.core.storage:Path", "os:system"]
-)
-def test_only_classes_of_the_package_are_made(kind):
-    with pytest.raises((ValueError, AttributeError)):
-        unpack({"__kind__": kind, "state": {}}, {})
-
-
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     path = tmp_path / "new" / "file.txt"
     atomic_write(path, "old")

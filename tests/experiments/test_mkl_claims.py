@@ -53,24 +53,6 @@ def exponents(n_seeds):
     return pd.DataFrame(grid, columns=["task", "p", "seed"])
 
 
-def test_a_p_inside_has_to_beat_both_ends(save_results):
-    rng = np.random.default_rng(0)
-    table = exponents(n_seeds=6)
-    inside = {1.01: 0.5, 1.25: 0.3, 1.5: 0.4, 2.0: 0.6}
-    sparse = table["task"] == "pyramid-9"
-    table["test_error"] = np.where(sparse, table["p"].map(inside), 0.6 - 0.1 * table["p"])
-    table["test_error"] += rng.normal(0, 0.001, len(table))
-    verdict = judge("om2-2", save_results("thesis-fig-4.2", table, data=TWO_SETS))
-    assert verdict.verdict == "holds" and len(verdict.parts) == 5
-    redundant = dict(verdict.parts)["redundant cues: some p inside beats both ends"]
-    assert redundant.measure == "redundant cues: error at p = 1.25 minus at 1.01"  # the closer of both ends
-    table.loc[sparse & (table["p"] == 1.01), "test_error"] = 0.2
-    verdict = judge("om2-2", save_results("thesis-fig-4.2", table, data=TWO_SETS))
-    assert (
-        verdict.verdict == "mixed" and dict(verdict.parts)[list(dict(verdict.parts))[-1]].verdict == "fails"
-    )
-
-
 def test_runs_that_did_not_converge_are_left_out_and_said(save_results):
     table = exponents(n_seeds=3).assign(most_epochs=100)
     table["updates"] = 100 / (table["p"] - 1) + table["seed"]
