@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mkl_data import SOLVERS
 from numpy.testing import assert_array_equal
-from plain_mkl import all_coefficients
+from plain_mkl import all_coefficients, plain_losses
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
@@ -21,7 +21,7 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.optimum.crammer_singer import ascend, own_gap, plain_machine
+from cuelearn.mkl.optimum.crammer_singer import Machine, ascend, own_gap, plain_machine
 from cuelearn.mkl.optimum.dual import finish_dual
 
 
@@ -143,3 +143,24 @@ def test_newton_steps_change_the_time_and_not_the_optimum(monkeypatch, n_classes
         np.testing.assert_allclose(scores, B.T @ machine.kernel / 180, atol=1e-9)
         values.append(B[np.arange(180), y].sum() / 180 - 0.5 * np.sum(B * scores.T) / 180)
     assert values[0] == pytest.approx(values[1], abs=1e-5)
+
+
+def test_the_own_gap_is_that_of_the_best_multiple():
+    """By plain sums, with priors and weights; the divisor counts more samples than these."""
+    rng = np.random.default_rng(0)
+    y = np.arange(12) % 3
+    rows = np.arange(12)
+    X = rng.normal(size=(12, 5))
+    S = rng.normal(size=(12, 4))
+    machine = Machine(X @ X.T, y, rng.uniform(1.0, 2.0, 12), 20, S, rng.random((3, 4)))
+    B = -0.5 * rng.random((12, 3))
+    B[rows, y] = 0.0
+    B[rows, y] = -B.sum(axis=1)
+    scores = B.T @ machine.kernel / 20
+    theta = B.T @ S / 20
+    values = scores.T + S @ (machine.of_priors * theta).T
+    quadratic = 0.5 * np.sum(B * values) / 20
+    multiples = np.linspace(0.0, 5.0, 5001)
+    primal = min(s**2 * quadratic + machine.limits @ plain_losses(s * values, y) / 20 for s in multiples)
+    dual = B[rows, y].sum() / 20 - quadratic
+    assert own_gap(machine, B, scores, theta) == pytest.approx(primal - dual, rel=1e-4)
