@@ -8,12 +8,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
 from PIL import Image
-from scipy.stats import t
 
 from companion.run import figures
-from companion.run.figures import METHOD_STYLE, FigureStore, band, interval, method_style, use_style
+from companion.run.figures import METHOD_STYLE, FigureStore, band, method_style, use_style
 from companion.run.records import catalogue, saved_items
 
 PENDIGITS = {"name": "Pendigits", "tier": "bundled", "licence": "CC BY 4.0"}
@@ -182,15 +180,6 @@ def test_figure_without_all_its_files_is_not_finished(store, fig, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[MADE])
     assert not saved(store)  # a mixture of old and new files is not shown as a figure
-
-
-def test_interval_is_students():
-    values = np.random.default_rng(0).normal(size=(7, 3))
-    mean, half = values.mean(0), t.ppf(0.975, 6) * values.std(0, ddof=1) / np.sqrt(7)
-    assert_allclose(interval(values), [mean, mean - half, mean + half])
-    assert interval([4.0]).mean == 4 and np.isnan(interval([4.0]).low)
-    with pytest.raises(ValueError, match="empty"):
-        interval([])
 
 
 def test_every_method_has_a_look():

@@ -11,28 +11,6 @@ from companion.mkl.settings import settings
 from companion.run.claims import Mean, claims, judge, judge_part
 
 
-def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
-    """The former are left out. The latter count: they speak against the claim that more kernels help."""
-    grid = [(n, s) for s in range(3) for n in (1, 3, 6, 12, 24, 48)]
-    online = pd.DataFrame(grid, columns=["n_kernels", "seed"])
-    online["updates"] = 900 * online["n_kernels"] ** -0.5
-    online["converged"] = online["n_kernels"] > 1
-    online.loc[~online["converged"], "updates"] = 10  # cut off early
-    save_results("jmlr-fig-5", online)
-    curves = [
-        {"n_kernels": n, "seed": s, "epoch": e, "test_error": 1 / (e * n), "objective": 1.0, "dual_gap": 0.1}
-        for n, s in grid
-        for e in (1, 2, 4, 8, 16 + s)
-    ]
-    (_, updates), (_, epochs) = judge("obs-4", save_results("thesis-fig-4.6", curves)).parts
-    assert updates.number == pytest.approx(-0.5) and "3 at F = 1" in updates.text
-    for row in curves:
-        row["test_error"] += row["n_kernels"] in (24, 48)
-    never = judge("obs-4", save_results("thesis-fig-4.6", curves)).parts[1][1]
-    assert (epochs.verdict, never.verdict, never.n) == ("holds", "fails", 3)
-    assert "not reached in 6 of" in never.text
-
-
 def test_some_of_several_counts_how_many_were_tried():
     noise = np.array([-1.0, 1.0, -1.0, 1.0, 0.5, -0.5])
     shifted = (noise + by for by in (-3.0, -1.1, 3.0, 0.0))

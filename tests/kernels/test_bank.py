@@ -219,7 +219,6 @@ def test_on_demand_equals_resident(X, dtype):
 
 
 def test_rows_into_a_part_of_a_larger_array(X):
-    """In other steps and orders too; its surroundings are left alone."""
     resident, kept, demand = banks_of(ALL, X)
     expected = resident.rows(slice(0, 7))
     for bank in (resident, kept, demand):

@@ -110,7 +110,6 @@ def test_the_ascent_replaces_the_epochs_that_follow(solver, C):
 
 @pytest.mark.parametrize("start, memory", [("zero", 2e9), ("few samples", 4e6), ("all samples", 2e9)])
 def test_any_start_ends_at_the_optimum_of_all_samples(start, memory):
-    """Working sets of few samples grow until none outside has a loss, in memory or on demand."""
     y, bank = in_halves(1500, memory)
     assert bank.resident == (memory > 1e9)
     problem = MKLProblem(bank, y, 10, p=1.5, C=10.0)

@@ -59,7 +59,6 @@ def plain_value(outputs, labels, nu, weights, rho):
 @pytest.mark.parametrize("per_class", [False, True])
 @pytest.mark.parametrize("scale, nu", [(1.0, 0.01), (1.0, 0.35), (1.0, 0.999), (1e-4, 0.1), (1e4, 0.35)])
 def test_optimum_of_a_conic_solver(scale, nu, per_class):
-    """Also below 1/n, where no slack pays, near 1, and for outputs of any size."""
     outputs, labels = make_outputs(0, n=30)
     wanted, weights = conic_lp(nu, per_class)
     found = solve_lp_beta(scale * outputs, labels, nu, per_class)

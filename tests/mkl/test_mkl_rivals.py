@@ -214,7 +214,6 @@ def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, kind, C):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
 def test_one_kernel_is_libsvm(cls, n_classes, C):
-    """Each class against the rest, with bias; for two classes SVC's own decision values."""
     K, y = make_stack(np.random.default_rng(7), 60, 1, n_classes)
     train, test = np.arange(45), np.arange(45, 60)
     model = cls("precomputed", C=C, tol=1e-6).fit(K[:, :45, :45], y[train])
@@ -239,7 +238,6 @@ def test_nothing_to_learn_from(cls):
 
 @pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
 def test_history(cls):
-    """Objectives fall and bounds rise, round by round; too few rounds warn."""
     X, y = make_data(90)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

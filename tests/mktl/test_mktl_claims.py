@@ -25,7 +25,6 @@ def binary(accuracy, noise=0.002, draws=6):
 
 
 def test_not_clearly_worse_has_to_be_shown(save_results):
-    """In every class and at every number; not being shown worse is not enough."""
 
     def level(method, n, k):
         return 0.6

@@ -67,7 +67,6 @@ def model_of(priors, kernels=CUES, **options):
 
 
 def test_columns_of_priors(priors, data, new):
-    """What each contributes, in their order, under its name; the same model as from the plain numbers."""
     X, y = data
     model = model_of(priors, C=10.0).fit(X, y)
     plants, everything = [f"plants: {c}" for c in range(3)], [f"all: {c}" for c in range(5)]
@@ -216,7 +215,6 @@ def test_grid_search_with_priors(priors, data, new):
 
 
 def test_grid_search_with_scores_through_metadata_routing(data):
-    """The rows of `scores` follow the folds to fit and to score."""
     X, y = data
     S = np.eye(3)[y] + 0.1 * np.random.default_rng(0).normal(size=(90, 3))  # knows the answer
     with sklearn.config_context(enable_metadata_routing=True):

@@ -68,7 +68,6 @@ def test_musvm_is_a_loop_over_svc(seed, share):
 
 
 def test_work_is_counted():
-    """Half a matrix for each kernel that is computed, an SVM for each kernel and C, and for the choice."""
     X, y = make_data(80, seed=3, noise=0.2)
     matrix = 80 * 81 // 2
     one = MuSVM(CUES, C=GRID, random_state=5).fit(X, y)
@@ -107,7 +106,6 @@ def test_rows_that_are_held_back_are_named():
 
 
 def test_ties():
-    """Among equal accuracies the smaller hinge loss decides, then the first kernel and smallest C."""
     y = np.arange(60) % 2
     perfect = 0.9 * np.outer(2 * y - 1, 2 * y - 1) + 0.1 * np.eye(60)
     K = np.stack([np.eye(60), 0.5 * perfect, perfect, perfect])

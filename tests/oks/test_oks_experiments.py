@@ -61,7 +61,6 @@ def test_families_stay_on_one_side():
 
 
 def test_pairs_of_corel5k(monkeypatch):
-    """Images with one of the words, a tenth tests; each image alone, so a tenth is held back."""
     rng = np.random.default_rng(0)
     Y = rng.integers(0, 2, (400, 3))
     fake = SimpleNamespace(X=rng.integers(0, 2, (400, 499)), y=Y, target_names=["sky", "tree", "people"])

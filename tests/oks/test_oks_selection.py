@@ -149,7 +149,6 @@ def test_the_same_bits_for_any_number_of_jobs(cls, options):
 
 @pytest.mark.parametrize("cls", ALL)
 def test_one_versus_rest(cls):
-    """Each problem is the binary one of its class with a generator of its own."""
     X, y = load_iris(return_X_y=True)
     X = X[::2] / X.max(axis=0)
     names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y[::2]]
