@@ -24,7 +24,6 @@ from companion.run.claims import (
     claim,
     claims,
     combine,
-    holm,
     judge,
     judge_part,
 )
@@ -159,12 +158,6 @@ def test_p_is_that_of_the_t_test():
     assert holds.verdict == "holds, smaller" and holds.p == pytest.approx(ttest_1samp(small, 0.0).pvalue)
     fails = part(small - 0.002, 0 * small, at_least=0.0)
     assert fails.verdict == "fails" and fails.p == pytest.approx(ttest_1samp(small - 0.002, RELEVANT).pvalue)
-
-
-def test_holm():
-    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == [True, False, False, True]
-    assert holm([0.04, 0.01]).tolist() == [True, True] and holm([0.03, 0.03]).tolist() == [False, False]
-    assert holm([0.2]).tolist() == [False] and holm([0.0]).tolist() == [True]
 
 
 YES = bounded([1], [2], data="a")
@@ -315,11 +308,6 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     row = read_parts(tmp_path).iloc[0]
     assert (row["verdict"], row["clock"], row["count"]) == ("mixed", "holds", "fails")
     assert 15 < float(row["count_low"]) < float(row["count_number"]) < 16
-    text = (tmp_path / "claims.md").read_text()
-    assert (
-        "|  |  | mixed | holds | fails | 0.3333 (0.3333 to 0.3333) CPU seconds | [thesis-fig-4.1](thes"
-        in text
-    )
     monkeypatch.delitem(book_claims._JUDGES, "om2-1")
     assert judge("om2-1", tmp_path).verdict == "open"
     assert "**Holds** (om2-1)." in verdict._repr_markdown_()
