@@ -90,7 +90,6 @@ def test_items_of_a_block_are_finished_together(store):
 
 
 def test_a_packed_picture_keeps_its_colours():
-    """Few pixels of a scale of colours beside many of a matrix: none may be merged with another drawing's."""
     matrix = 0.5 + 0.5 * np.kron(np.eye(3), np.ones((100, 100)))
     fig, (left, right) = plt.subplots(1, 2)
     fig.colorbar(left.imshow(matrix, cmap="cividis", vmin=-0.5, vmax=1))

@@ -15,7 +15,7 @@ import nbformat
 import pytest
 from processes import printed
 
-from companion.run import runner
+from companion.run import records, runner
 
 ROOT = Path(__file__).resolve().parents[2]
 PARAMETERS = """profile = "quick"
@@ -130,6 +130,12 @@ def test_parameters_of_a_notebook(tmp_path):
     path.write_text(path.read_text().replace('"parameters"', '"others"'))
     with pytest.raises(runner.RunError, match="no cell tagged parameters"):
         runner.notebook_parameters(path)
+
+
+def test_variant_names():
+    assert records.variant({}) == "" and records.variant({"seed": 3, "p": 1.1}) == "p=1.1,seed=3"
+    odd = records.variant({"a": "x/../y"})
+    assert "/" not in odd and odd != records.variant({"a": "x_.._y"})
 
 
 def seen(directory):

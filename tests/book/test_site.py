@@ -10,7 +10,7 @@ import pytest
 
 from companion.plots.explore import Control, explore
 from companion.run import site
-from companion.run.claims import claims
+from companion.run.claims import claims, judge_of
 from companion.run.records import read_verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,3 +134,14 @@ def test_a_slider_moved_by_keyboard_changes_its_picture(book, browser):
     page.keyboard.press("ArrowRight")
     page.wait_for_function("src => document.querySelector('.explore img').src !== src", arg=before)
     page.close()
+
+
+def test_the_code_of_a_claim_has_what_is_assigned_for_it():
+    """Also where a name is assigned again for the next claim."""
+    code = site.code_of("mlmkl-4", judge_of("mlmkl-4").file)
+    assert (
+        code.startswith("says = ") and "ratio = Mean(says, measure" in code and "def mlmkl_4(results)" in code
+    )
+    assert code.count("says = ") == code.count("measure = ") == 1 and "SUMS = (" in code
+    code = site.code_of("om2-2", judge_of("om2-2").file)
+    assert code.startswith('SAME_ERROR = 0.002\n@claim("om2-2", "thesis-fig-4.2")\ndef om2_2(results):')

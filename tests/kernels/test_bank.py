@@ -383,7 +383,6 @@ def test_from_stack(bank):
 
 
 def test_validation_of_a_stack_finds_every_entry():
-    """Also in matrices of several tiles; small ones of all estimators: tests/common."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((2, 300, 300))
     K = A @ A.transpose(0, 2, 1)

@@ -81,7 +81,6 @@ def test_sparse_weights_end_exactly_at_zero(digits):
 
 
 def test_a_memory_that_is_too_small_says_so(monkeypatch, digits):
-    """The epochs go on, and the end is no worse than what they reached."""
     cues, X, y = digits
     monkeypatch.setattr("cuelearn.mkl.optimum.dual.LEAST_ROOM", 20)
     with pytest.warns(ConvergenceWarning, match="raise n_epochs or tol or memory"):

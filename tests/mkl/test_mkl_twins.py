@@ -203,7 +203,6 @@ def test_passive_aggressive_equals_its_twin(C, n_epochs):
 
 
 def test_long_runs_do_not_drift():
-    """Incremental block norms and maintained scores in float32 stay with the coefficients."""
     K, y, _, _ = small_problem(n=60, n_classes=3, seed=14)
     problem = MKLProblem(KernelBank.from_stack(K.astype(np.float32)), y, 3, p=1.1, C=1.0)
     for route in ROUTES:

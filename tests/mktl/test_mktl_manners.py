@@ -140,7 +140,6 @@ BAD = bad_priors()
 
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_prior_is_one_error_that_names_it(kind, data):
-    """One sentence; and a model fitted before stays as it was."""
     X, y = data
     X = pd.DataFrame(X, columns=COLUMNS) if "name" in kind else X
     entry = BAD[kind] if isinstance(BAD[kind], tuple) else (BAD[kind],)
@@ -233,7 +232,6 @@ def test_grid_search_with_scores_through_metadata_routing(data):
 
 
 def test_data_frames_with_named_columns(old, data, new):
-    """Priors by column names or numbers, fitted on frames or arrays: the same, and no warning about names."""
     X, y = data
     frame, new_frame = pd.DataFrame(X, columns=COLUMNS), pd.DataFrame(new[0], columns=COLUMNS)
     on_arrays = LinearSVC().fit(old[0][:, 2:4], old[1])

@@ -255,7 +255,6 @@ def test_odd_sizes(n, n_classes, n_scores, scale):
 
 
 def test_finishing():
-    """OBSCURE's point is far at large C; the dual stage goes on from there, and the history says so."""
     K, S, y = make_task(23, n=60, n_scores=6)
     problem = problem_of(K, S, y, p=1.1, C=100.0)
 

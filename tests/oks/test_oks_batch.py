@@ -81,7 +81,6 @@ def test_work_is_counted():
 
 
 def test_rows_that_are_held_back_are_named():
-    """Every estimator with validation takes rows as well; none of their order matters, nor a seed."""
     K, y = make_stack(120, 4, seed=0, noise=0.3)
     train, test = split(y, 7)[0]
     table, _ = held_back_scores(K, y, [(train, test)])
@@ -174,7 +173,6 @@ def test_select_then_fit():
 
 
 def test_scale_of_the_selector_is_kept():
-    """The SVM gets the kernel that was selected, whose scale may come from a part of the samples."""
     X, y = make_data(700, seed=3, noise=0.3)
     cues = [("a", RBF(), [0, 1, 2]), ("b", Chi2(), [3, 4, 5])]
     selector = OKS(cues, random_state=0).fit(X, y)
