@@ -16,7 +16,7 @@ import cuelearn
 from companion import FOLDER
 from companion.run import sweep as sweeps
 from companion.run.records import DEFAULTS
-from companion.run.sweep import Sweep, clean_temporaries
+from companion.run.sweep import Sweep, clean_temporaries, file_lock
 
 
 def rich(x, scale=1.0):
@@ -161,3 +161,15 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path):
     alive.touch()
     clean_temporaries(tmp_path)
     assert not gone.exists() and alive.exists()
+
+
+def test_file_lock_excludes(tmp_path):
+    said = "lambda: print('waits', flush=True)"
+    lock = f"with file_lock({str(tmp_path / 'l')!r}, {said}): print('in')"
+    code = f"from companion.run.sweep import file_lock\n{lock}"
+    with file_lock(tmp_path / "l"):
+        other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        assert other.stdout.readline() == "waits\n"
+        assert other.poll() is None
+    assert other.stdout.read() == "in\n" and other.wait() == 0
+    other.stdout.close()
