@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from companion.run import figures
-from companion.run.figures import METHOD_STYLE, FigureStore, band, method_style, use_style
+from companion.run.figures import METHOD_STYLE, FigureStore, band, interval, method_style, use_style
 from companion.run.records import catalogue, saved_items
 
 PENDIGITS = {"name": "Pendigits", "tier": "bundled", "licence": "CC BY 4.0"}
@@ -179,6 +179,12 @@ def test_figure_without_all_its_files_is_not_finished(store, fig, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[MADE])
     assert not saved(store)  # a mixture of old and new files is not shown as a figure
+
+
+def test_an_interval_of_one_run_has_no_ends():
+    assert interval([4.0]).mean == 4 and np.isnan(interval([4.0]).low)
+    with pytest.raises(ValueError, match="empty"):
+        interval([])
 
 
 def test_every_method_has_a_look():

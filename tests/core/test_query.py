@@ -51,6 +51,15 @@ def test_shares(query, margin, share):
     assert binomtest(requested, N, share).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("rule", [MarginQuery, RandomQuery])
+def test_draws_belong_to_visits(rule):
+    query = rule(0.3, seed=7)
+    whole = query.limits(0, 50)
+    parts = [query.limits(start, end - start) for start, end in ((0, 13), (13, 13), (13, 50))]
+    assert_array_equal(np.concatenate(parts), whole)
+    assert not np.array_equal(rule(0.3, seed=8).limits(0, 50), whole)
+
+
 def batch(data, start, end):
     return data[:, start:end, :end] if data.ndim == 3 else data[start:end]
 

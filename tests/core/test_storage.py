@@ -98,6 +98,9 @@ CHANGES = {
     "another format": lambda head, arrays: head.update(format=99),
     "no format": lambda head, arrays: head.pop("format"),
     "a function for a class": lambda head, arrays: head["value"].update(__kind__="cuelearn.mkl.base:load"),
+    "a class that is imported": lambda head, arrays: head["value"].update(
+        __kind__="cuelearn.core.storage:Path"
+    ),
     "a class of others": lambda head, arrays: head["value"].update(__kind__="fractions:Fraction"),
     "an array missing": lambda head, arrays: arrays.pop("a3"),
     "a part of the bank missing": lambda head, arrays: fitted_bank(head).popitem(),

@@ -18,6 +18,17 @@ def test_same_seed_same_bits():
     assert make_three_class(n_per_class=1, noise=1.0).X[0, 0] == pytest.approx(0.25 + 1.764052345967664)
 
 
+def test_cue_4_separates_each_class_as_well_as_the_cue_made_for_it():
+    data = make_three_class(n_per_class=1, noise=0.0)
+    for single, cue in OWN_CUE.items():
+        distances = []
+        for columns in (data.cues[f"cue {cue + 1}"], data.cues["cue 4"]):
+            prototypes = data.X[:, columns]
+            rest = np.delete(prototypes, single, axis=0).mean(axis=0)
+            distances.append(np.linalg.norm(prototypes[single] - rest))
+        assert distances[0] == pytest.approx(distances[1]) == pytest.approx(np.sqrt(1.5))
+
+
 @pytest.mark.parametrize("seed, C", [(0, 1.0), (1, 100.0)])
 def test_one_against_rest_takes_two_kernels_and_multiclass_the_fourth(seed, C):
     data = make_three_class(random_state=seed)
