@@ -109,6 +109,19 @@ def test_box_svm_is_the_conic_optimum_and_certified(seed, C):
 # --- gradients
 
 
+def test_gradients_are_those_of_finite_differences():
+    stack, signs, problem = shared(2)
+    p = np.array([0.5, 0.3, 0.2])
+    smoothed = np.array([0.5, 0.25, 0.25])
+    of_p, of_gamma, value = sa_gradients(problem, 1, p, smoothed)
+    for a in range(3):
+        step = 1e-5 * np.eye(3)[a]
+        up, down = (svm_optimum(np.tensordot(p + s * step, stack, 1), signs[1], 1.0) for s in (1, -1))
+        assert_allclose(of_p[a], (up - down) / 2e-5, rtol=2e-2, atol=1e-2)
+    assert_allclose(value, svm_optimum(np.tensordot(p, stack, 1), signs[1], 1.0), rtol=1e-5)
+    assert_allclose(of_gamma, value / 0.25)
+
+
 def test_gradients_are_unbiased_at_the_smoothed_weights():
     """Proposition 1 at gamma': means over the class that is drawn, whose chances are known."""
     _, _, problem = shared(3, n_classes=4)
