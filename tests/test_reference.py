@@ -31,7 +31,7 @@ def judged_in(directory):
 def test_every_verdict_is_found_again_from_the_tables(directory, claim):
     """By one call, from nothing but the files beside the figures."""
     written, found = read_verdicts(directory).set_index("id").loc[claim], judge(claim, directory)
-    columns = ["verdict", "clock", "count", "bundled", "simulated", "unit", "figure", "data"]
+    columns = ["verdict", "clock", "count", "bundled", "simulated", "unit", "figure", "data", "text"]
     assert [getattr(found, column) for column in columns] == written[columns].tolist()
     beside = read_verdicts(REFERENCE / "original").set_index("id")["original"]
     assert written["original"].partition(":")[0] == beside.get(claim, "")
