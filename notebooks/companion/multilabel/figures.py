@@ -9,7 +9,7 @@ from companion import multilabel as experiments
 from companion.multilabel import claims
 from companion.multilabel.claims import AS_PRINTED, PER_CLASS, SUMS
 from companion.plots import multilabel as draw
-from companion.protocol import printed, where
+from companion.protocol import original, printed, where
 from companion.run.claims import RELEVANT
 from companion.run.figures import certain, enumerated, interval, method_style
 from companion.run.registry import figure
@@ -33,7 +33,9 @@ def listed(values, form):
 
 @cache
 def sets_of(run):
-    return experiments.available_sets(run.data_tier == "original")
+    """The sets of table 1, with those of the originals that the user has put in place."""
+    of_papers = [name for name in ("scene", "corel5k") if original(run, name) is not None]
+    return ["yeast", "emoji", *of_papers]
 
 
 def data_of(names):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from companion.omcl.claims import at_end, at_half
-from companion.plots.common import end_labels, forest, intervals, legend, log_axis, panels
+from companion.plots.common import forest, intervals, legend, log_axis, minus_others, name_ends, panels
 from companion.protocol import where
 from companion.run.claims import Verdict
 from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, name_methods
@@ -85,14 +85,8 @@ def learning_curves(table):
         _few_curves(ax, table, column, cues)
     online.set_ylabel("online error [%]")
     test.set(ylabel="test error [%]", xlabel=SEEN)
-    rows = {}
-    for method in ends.mean().drop("OMCL-BM").sort_values().index:
-        rows[method_style(method)["label"]] = ends["OMCL-BM"] - ends[method]
-    forest(
-        differences,
-        intervals(rows),
-        "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less",
-    )
+    xlabel = "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less"
+    minus_others(differences, ends, "OMCL-BM", xlabel)
     return fig
 
 
@@ -103,18 +97,15 @@ def _few_curves(ax, table, column, cues):
     lines = {cue: {"label": "other cues", "color": "#BBBBBB", "marker": ""} for cue in cues[:0:-1]}
     lines |= {method: method_style(method, markevery=3) for method in (*RIVALS, cues[0], "OMCL-BM")}
     lines[cues[0]] |= {"label": f"best {cues[0]}", "color": BLACK, "marker": "", "linestyle": ":"}
-    ends = {}
     for method, style in lines.items():
         rows = where(late, method=method)
         grid = 100 * rows.pivot(index="permutation", columns="n_seen", values=column).dropna(axis=1)
-        mean = grid.mean()
         if method == "OMCL-BM":
-            band(ax, mean.index, grid.to_numpy(), **style)
+            band(ax, grid.columns, grid.to_numpy(), **style)
         else:
-            ax.plot(mean, **style)
-        ends.setdefault(style["label"], (mean.index[-1], mean.iloc[-1], style["label"], style["color"]))
+            ax.plot(grid.mean(), **style)
     ax.set_xlim(begin, table["n_seen"].max())
-    end_labels(ax, ends.values())
+    name_ends(ax)
 
 
 def regret(losses, bounds):
