@@ -17,7 +17,7 @@ from companion.originals import load_original
 from companion.plots import mkl as draw
 from companion.plots.common import distinct
 from companion.protocol import FIRST_STAGE, original, where
-from companion.run.figures import enumerated, method_style
+from companion.run.figures import enumerated, name_of
 from companion.run.records import row_of
 from companion.run.registry import figure
 from companion.study import at_edges
@@ -209,18 +209,12 @@ def at_end(table, columns, *by):
 
 
 def mean_error(table):
-    """Mean test error of each method."""
     return table.groupby("method", sort=False)["test_error"].mean()
 
 
 def least(error):
     """The least of errors by p, in words."""
     return f"{error.min():.1%} at $p = {error.idxmin():g}$"
-
-
-def name_of(method):
-    """A method as figures name it."""
-    return method_style(method)["label"]
 
 
 def listed(values, form=".0%"):

@@ -11,7 +11,7 @@ from companion.mms.naming import GROUPS, by_draw
 from companion.plots import mms as draw
 from companion.plots.common import intervals
 from companion.protocol import grid_points, load_set, original, printed, where
-from companion.run.figures import enumerated, extremes, method_style, than
+from companion.run.figures import enumerated, extremes, name_of, than
 from companion.run.registry import figure
 from companion.study import edges, interval
 from cuelearn.datasets import Provenance
@@ -700,7 +700,6 @@ SIMULATED = (
 
 
 def _errors(run, experiment):
-    """Test errors of all methods in all draws."""
     size = run.size["annotators"]
     return experiment(run.sweep, size, run.seeds(size), size["C"], run.size["effort"])
 
@@ -712,7 +711,7 @@ def _against_labels(table):
         errors = claims.errors_by_draw(table, name)
         for method in ("MMS", "MMS priors"):
             for rival in claims.LABELLED:
-                sides = f"{method_style(method)['label']} − {rival}"
+                sides = f"{name_of(method)} − {rival}"
                 paired[f"{name}: {sides}"] = 100 * (errors[method] - errors[rival])
     return paired
 

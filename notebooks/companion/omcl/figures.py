@@ -22,6 +22,7 @@ from companion.run.figures import (
     extremes,
     method_style,
     name_methods,
+    name_of,
     than,
 )
 from companion.run.registry import figure
@@ -701,7 +702,7 @@ def _(results):
         changes.append(errors.sub(errors["all"], axis=0).mean())
         margin, *others = errors.mean()[["margin", "all", "threshold", "random"]]
         beside = "; ".join(f"{error:.1f}" for error in others)
-        texts.append(f"{data}, {method_style(method)['label']} {margin:.1f} ({beside})")
+        texts.append(f"{data}, {name_of(method)} {margin:.1f} ({beside})")
     changes = pd.DataFrame(changes)
     return {"least": changes.min(), "most": changes.max(), "errors": "; ".join(texts)}
 

@@ -7,7 +7,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
 from companion.protocol import where
-from companion.run.figures import BLACK, BLUE, GREY, RED, band, method_style
+from companion.run.figures import BLACK, BLUE, GREY, RED, band, method_style, name_of
 from companion.study import interval
 
 #: Up to so many runs are drawn one by one, more as a band around their mean.
@@ -213,5 +213,5 @@ def forest(ax, table, xlabel, *, digits=1, difference=True):
 def minus_others(ax, errors, method, xlabel):
     """A `forest` of a method's errors minus every other one's, the least of these first, run by run."""
     others = errors.mean().drop(method).sort_values().index
-    rows = {method_style(other)["label"]: errors[method] - errors[other] for other in others}
+    rows = {name_of(other): errors[method] - errors[other] for other in others}
     forest(ax, intervals(rows), xlabel)

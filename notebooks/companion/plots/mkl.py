@@ -21,7 +21,7 @@ from companion.plots.common import (
     where,
 )
 from companion.protocol import grid_points
-from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, stamp
+from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, name_of, stamp
 from cuelearn.mkl import UFOMKL
 
 curve = partial(common.curve, draw=each_run)
@@ -133,9 +133,9 @@ def convergence(table, svm):
         panel(ax, table, x, y, markersize=4)
         log_axis(ax.xaxis, plain=x == "seconds")
         for line in ax.get_lines():
-            if line.get_label() == method_style("UFOMKL")["label"]:
+            if line.get_label() == name_of("UFOMKL"):
                 line.set(linestyle="none", markerfacecolor="none", markersize=8)
-            if line.get_label() == method_style("OBSCURE")["label"]:
+            if line.get_label() == name_of("OBSCURE"):
                 line.set_label("OBSCURE, batch stage")
     lines(axes[0, 0], svm)
     legend(fig, axes[0, 0], 2)
@@ -216,7 +216,7 @@ def against_p(table, work, best=()):
     *_, last = distinct(table["method"])
     for method in distinct(table["method"]):
         part = where(table, method=method)
-        stage = "" if method == last else f", {method_style(method)['label'].split(', ')[-1]}"
+        stage = "" if method == last else f", {name_of(method).split(', ')[-1]}"
         names = [CUES[task.split("-")[0]].split(",")[0] + stage for task in part["task"]]
         panel(cost, part.assign(fixed=names), "p", work, "fixed", linestyle="--" if stage else "-")
     name_ends(cost)
@@ -261,7 +261,7 @@ def accuracies(table):
     """Test error of every method with its interval over the splits, the least first (thesis 4.9 right)."""
     errors = 100 * table.pivot(index="seed", columns="method", values="test_error")
     styles = [method_style(method) for method in errors.mean().sort_values().index]
-    errors = errors.rename(columns=lambda method: method_style(method)["label"])
+    errors = errors.rename(columns=lambda method: name_of(method))
     rows = intervals(errors[[style["label"] for style in styles]]).clip(0, 100)
     fig, (ax,) = beside(1, 0.3 * errors.shape[1] + 0.7)
     forest(ax, rows.assign(color=[style["color"] for style in styles]), "test error [%]", difference=False)
@@ -299,7 +299,7 @@ def many_kernels(counts, alphas):
         name_ends(ax)
     most = counts[counts["n_kernels"] == counts["n_kernels"].max()]
     errors = 100 * most.pivot(index="seed", columns="method", values="test_error")
-    name = method_style("UFOMKL sparse")["label"]
+    name = name_of("UFOMKL sparse")
     minus_others(differences, errors, "UFOMKL sparse", f"test error of {name} minus this one's [points]")
     differences.set_title(f"{most['n_kernels'].iloc[0]:,} kernels")
     panel(kept, alphas, "alpha", "n_used", "C", draw=band)
@@ -381,7 +381,7 @@ def beside_svc(table, most):
                 runs = where(table, method=method, C=C).set_index(["C", "n_train", "seed"])
                 ratio = (runs["seconds"] / base).rename("ratio").reset_index().dropna()
                 ratio = ratio.groupby("n_train")["ratio"].agg(lambda r: np.exp(np.log(r).mean()))
-                label = f"{method_style(method)['label']}, C = {C:g}"
+                label = f"{name_of(method)}, C = {C:g}"
                 ax.plot(ratio.index, ratio, **method_style(method, alpha=alpha, label=label, markersize=4))
         ax.axhline(most, color=BLACK, lw=0.8, ls="--")
         log_axis(ax.xaxis, ax.yaxis, plain=True)
@@ -397,7 +397,7 @@ def beside_svc(table, most):
         width = mean[part].fillna(0.0).to_numpy()
         parts.barh(np.arange(len(mean)), width, left=left, color=color, label=label)
         left += width
-    names = {method: method_style(method)["label"] for method in ("OBSCURE", "UFOMKL")}
+    names = {method: name_of(method) for method in ("OBSCURE", "UFOMKL")}
     rows = [f"{names.get(method, 'SVC')}, C = {C:g}" for C, method in mean.index]
     parts.set_yticks(np.arange(len(mean)), rows, fontsize=7)
     parts.invert_yaxis()

@@ -23,7 +23,7 @@ from companion.plots.common import (
     show_picture,
     where,
 )
-from companion.run.figures import BLACK, BLUE, GREY, PALETTE, band, method_style, stamp
+from companion.run.figures import BLACK, BLUE, GREY, PALETTE, band, method_style, name_of, stamp
 
 # bands, but few runs one by one
 curve = partial(common.curve, draw=each_run)
@@ -37,7 +37,7 @@ MARKERS = "os^Dv"
 
 def labels(methods, without=""):
     """The labels of methods, without an ending that all of them would have."""
-    return {method: method_style(method)["label"].removesuffix(without) for method in methods}
+    return {method: name_of(method).removesuffix(without) for method in methods}
 
 
 WEIGHTED = ["MKTL weighted", "MultiKT", "AverageTL weighted", "PriorFeatures weighted", "NoTransfer weighted"]
@@ -81,7 +81,7 @@ def things(known, new, table, methods):
         share = where(table, method=method).pivot(index="true", columns="said", values="share")
         share = 100.0 * share.reindex(columns=share.index).fillna(0.0)
         matrix(axes[method], share, numbers="{:.0f}", rotation=90, fontsize=SMALL, cmap="Blues")
-        title = f"{method_style(method)['label']}: {np.diag(share).mean():.0f}% right"
+        title = f"{name_of(method)}: {np.diag(share).mean():.0f}% right"
         axes[method].set(title=title, xlabel="taken for [% of the test pictures]", ylabel="is")
     for name in ("known", "new"):
         axes[name].set_axis_off()
@@ -223,7 +223,7 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
             ax.plot(np.full(len(values), place), values, ".", color=color, markersize=3)
             ax.plot(place, values.mean(), "D", color=color, markersize=8)
             ax.text(place + 0.2, values.mean(), f"{values.mean():.0f}", fontsize=8)
-        labels = [method_style(method)["label"] for method in methods]
+        labels = [name_of(method) for method in methods]
         ax.set_xticks(range(len(methods)), labels, fontsize=SMALL, rotation=20)
         ax.set(title=f"{name}, {k} priors", ylabel="test accuracy [%]", ylim=(0.0, 100.0))
 

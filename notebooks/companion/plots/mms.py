@@ -27,7 +27,7 @@ from companion.plots.common import (
     panels,
     where,
 )
-from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
+from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style, name_of
 from companion.study import interval
 from cuelearn.datasets import load_emoji
 from cuelearn.mms import CandidateSet, Region, Vocabulary, candidates_from_caption
@@ -429,7 +429,7 @@ def joint_models(table):
     """Figure 5.6: shares of right names (left) and verbs: mean over corpora and its interval."""
     models = distinct(zip(table["method"], table["modelled"] == "both", strict=True))
     models.sort(key=lambda model: model[1])
-    names = [f"{method_style(method)['label']}, {'joint' if joint else 'single'}" for method, joint in models]
+    names = [f"{name_of(method)}, {'joint' if joint else 'single'}" for method, joint in models]
     rows = len(SHARES)
     fig, axes = panels(2, rows, size=(5.2, 2.2 * rows), sharex=True, sharey=True)
     for column, attribute in zip(axes.T, ("name", "verb"), strict=True):

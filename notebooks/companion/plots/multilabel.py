@@ -20,12 +20,12 @@ from companion.plots.common import (
     show_picture,
     where,
 )
-from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style
+from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style, name_of
 
 
 def short(method):
     """A method's label with its form in brackets, without what all shared ones have in common."""
-    name, _, form = method_style(method)["label"].removeprefix("ML-MKL-").partition(", ")
+    name, _, form = name_of(method).removeprefix("ML-MKL-").partition(", ")
     return f"{name} ({form})" if form else name
 
 
@@ -60,17 +60,16 @@ def _weights(ax, table, x, kernels, groups):
 def weights_over_time(table, kernels, groups):
     """Kernel weights against training time, a panel per method: the three largest at the end have names."""
     colors = {kernel: PALETTE[group % len(PALETTE)] for kernel, group in zip(kernels, groups, strict=True)}
-    methods = distinct(table["method"])
-    fig, axes = panels(2, 3, size=(8.4, 7.2), sharey=True)
-    for ax, method in zip(axes.flat, methods, strict=True):
-        weights = where(table, method=method).set_index("seconds")[kernels]
+    fig, parts = facets(table, "method", columns=2, size=(4.2, 2.4), sharey=True)
+    for ax, method, rows in parts:
+        weights = rows.set_index("seconds")[kernels]
         largest = weights.iloc[-1].nlargest(3)
         ax.plot(weights.drop(columns=largest.index), color=GREY, linewidth=0.6)
         for kernel, style in zip(largest.index, ("-", "--", ":"), strict=False):
             ax.plot(weights[kernel], color=colors[kernel], linestyle=style, label=kernel)
         ax.set(title=short(method), xlabel="CPU seconds of training", ylim=(-0.02, 1.05))
         name_ends(ax, gap=0.1)
-    for ax in axes[:, 0]:
+    for ax, *_ in parts[::2]:
         ax.set_ylabel("kernel weight (share)")
     return fig
 
@@ -130,7 +129,7 @@ def cost_against_classes(table, exponents):
     for ax, name, of_set in parts:
         for method in distinct(of_set["method"]):
             runs = where(of_set, method=method)
-            label = method_style(method)["label"]
+            label = name_of(method)
             if (name, method) in exponents:
                 label += f": $m^{{{exponents[name, method]:.2f}}}$"
             options = {"geometric": True, "draw": each_run, "label": label}
@@ -155,7 +154,7 @@ def gap_over_iterations(table, exponents):
     """Saddle-point gap of ML-MKL-SA's averages against iterations."""
     fig, ((ax,),) = panels(1, size=(5.4, 3.8))
     for method, exponent in exponents.items():
-        label = f"{method_style(method)['label']}: exponent {exponent:.2f}"
+        label = f"{name_of(method)}: exponent {exponent:.2f}"
         curve(ax, where(table, method=method), "n_iter", "gap", method, geometric=True, label=label)
     T = np.unique(table["n_iter"])
     ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color=GREY, linestyle=":", label="exponent -0.5")
@@ -182,7 +181,6 @@ def weights_and_classes(axes, path, classes, groups, names):
 
 
 def keywords_and_things(images, named):
-    """Drawings with their keywords."""
     fig, axes = panels(4, 2, size=(6.0, 4.4))
     for ax, picture, (name, keywords) in zip(axes.flat, images, named, strict=True):
         show_picture(ax, picture, name)

@@ -161,6 +161,11 @@ def method_style(method, **changes):
     return {**style, **changes}
 
 
+def name_of(method):
+    """A method as figures name it."""
+    return method_style(method)["label"]
+
+
 def name_methods(names):
     """Give every method that has no style one: its name as the label, a grey of its own, a free marker."""
     for i, name in enumerate([name for name in names if name not in METHOD_STYLE]):
