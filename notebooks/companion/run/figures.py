@@ -77,8 +77,6 @@ def extremes(numbers):
     }
 
 
-# --- figures and tables -------------------------------------------------------------------------------------
-
 # --- style --------------------------------------------------------------------------------------------------
 
 # The palette of Okabe and Ito, which people with any common form of colour blindness can tell apart; without
