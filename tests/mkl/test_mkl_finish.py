@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from cuelearn.mkl.optimum.crammer_singer import own_gap
 from mkl_data import SOLVERS
 from numpy.testing import assert_array_equal
 from plain_mkl import all_coefficients, plain_losses
@@ -22,7 +21,7 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.optimum.dual import Machine, ascend, finish_dual, plain_machine
+from cuelearn.mkl.optimum.dual import Machine, ascend, finish_dual, own_gap, plain_machine
 
 
 @pytest.fixture(scope="module")

@@ -820,7 +820,6 @@ class Results:
         return item(self)
 
     def judge_all(self):
-        """The verdict on the claim."""
         rows = claims()
         if self.claim not in rows.index:
             raise ValueError(f"there is no claim {self.claim!r}{near(self.claim, rows.index)}")

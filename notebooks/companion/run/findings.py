@@ -12,7 +12,7 @@ from scipy.stats import gmean
 from companion.omcl.claims import at_end, curves_of
 from companion.protocol import where
 from companion.run.claims import HOLDING, REFERENCE, RELEVANT, Results, number_text, with_labels
-from companion.run.figures import certain, enumerated, method_style, than
+from companion.run.figures import certain, enumerated, name_of, than
 from companion.run.records import read_verdicts
 
 #: Whose training is told no true labels, as MMS's.
@@ -35,7 +35,7 @@ PER_LABEL = ("GMKL", "SimpleMKL", "VSKL")
 
 def named(methods):
     """Methods as figures name them, in words."""
-    return enumerated([method_style(method)["label"] for method in methods])
+    return enumerated([name_of(method) for method in methods])
 
 
 def layers(results):
