@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import LinearSVC
 
-from companion.mms import annotators, artificial, methods, naming, poses, settings
+from companion import mms as exp
+from companion.mms import annotators, naming, settings
 from companion.run.claims import claims
 from cuelearn.mms import CandidateSet
 
@@ -20,7 +21,7 @@ SOME = {"C": 1.0, "class_weight": "", "width": 0.5, "components": 5}
 
 @pytest.fixture
 def bags():
-    return artificial.bags_of(seed=0, **LETTERS)
+    return exp.bags_of(seed=0, **LETTERS)
 
 
 def assert_equal_scores(models, others, X):
@@ -55,12 +56,12 @@ def test_parameters_are_chosen_on_bags_that_were_held_back(monkeypatch):
     sets = CandidateSet.from_labels(truth, sizes, n_labels=3)
     X = np.arange(len(truth), dtype=float)[:, None]
     notes = []
-    monkeypatch.setitem(methods.METHODS, "spy", lambda C, weight, seed, effort: Spy(C, notes, truth))
-    assert methods.choose("spy", X, sets, truth, (0.1, 1.0, 10.0), 3, EFFORT)["C"] == 1.0
+    monkeypatch.setitem(exp.METHODS, "spy", lambda C, weight, seed, effort: Spy(C, notes, truth))
+    assert exp.choose("spy", X, sets, truth, (0.1, 1.0, 10.0), 3, EFFORT)["C"] == 1.0
     assert [note[0] for note in notes] == [0.1, 1.0, 10.0]
     for _, rows, inner, held in notes:
         assert_array_equal(np.sort(np.concatenate([rows, held])), np.arange(len(truth)))
-        assert inner.n_bags == 23 - int(methods.VALIDATION * 23) and len(rows) == inner.n_instances
+        assert inner.n_bags == 23 - int(exp.VALIDATION * 23) and len(rows) == inner.n_instances
         assert not set(sets.bag_of[held]) & set(sets.bag_of[rows])  # whole bags
     assert len({tuple(note[3]) for note in notes}) == 1  # the same bags for every C
 
@@ -70,7 +71,7 @@ def test_labels_that_training_did_not_show(multi_class, shown):
     rng = np.random.default_rng(0)
     y = np.resize(shown, 60)
     X = np.eye(5)[y] + 0.1 * rng.standard_normal((60, 5))
-    model = methods.SupervisedSVM(C=10.0, multi_class=multi_class)
+    model = exp.SupervisedSVM(C=10.0, multi_class=multi_class)
     model.fit(X, CandidateSet.from_labels(y, np.full(20, 3), n_labels=5))
     new = rng.standard_normal((50, 5))
     scores = model.decision_function(new)
@@ -78,10 +79,10 @@ def test_labels_that_training_did_not_show(multi_class, shown):
     assert scores[:, missing].max() < scores[:, list(shown)].min() - 1e6
     options = {"loss": "hinge", "multi_class": multi_class, "tol": 1e-2, "max_iter": 500, "random_state": 0}
     plain = LinearSVC(C=10.0, **options).fit(X, y)
-    assert_array_equal(methods.predicted(model, new), plain.predict(new))
+    assert_array_equal(exp.predicted(model, new), plain.predict(new))
     # within a caption that offers nothing else, such a label is still assigned
     only = CandidateSet([[[missing[0]]]] * 50, n_labels=5)
-    assert (methods.assigned(model, new, only) == missing[0]).all()
+    assert (exp.assigned(model, new, only) == missing[0]).all()
 
 
 @pytest.mark.parametrize("method", ["MMS", "MC-SVM"])
@@ -91,16 +92,16 @@ def test_hidden_labels_reach_only_those_who_are_given_them(monkeypatch, recorded
 
     def trained(*made):
         with monkeypatch.context() as patch:
-            patch.setattr(artificial, "bags_of", lambda *a, **k: made)
-            models = recorded(patch, methods, "make")
-            chosen = artificial.validated("letter", method, 0, 16, (0.1, 10.0), EFFORT)
-            table = artificial.accuracies(0, {method: SOME}, EFFORT, **LETTERS)
+            patch.setattr(exp, "bags_of", lambda *a, **k: made)
+            models = recorded(patch, exp, "make")
+            chosen = exp.validated("letter", method, 0, 16, (0.1, 10.0), EFFORT)
+            table = exp.accuracies(0, {method: SOME}, EFFORT, **LETTERS)
             return chosen, models, table["assignment"][0]
 
     hidden = data._replace(y=np.random.default_rng(8).permutation(data.y))
     chosen, models, assignment = trained(data, X_test, y_test)
     other, others, changed = trained(hidden, X_test[::-1] + 1.0, y_test)
-    if method in methods.WEAK:
+    if method in exp.WEAK:
         assert chosen == other and assignment != changed
         assert_equal_scores(models, others, X_test)
     else:
@@ -108,15 +109,15 @@ def test_hidden_labels_reach_only_those_who_are_given_them(monkeypatch, recorded
 
 
 def test_training_bags_and_test_samples():
-    data = artificial.load_set("satimage")
+    data = exp.load_set("satimage")
     assert not set(data.train) & set(data.test)
-    bags, X_test, y_test = artificial.bags_of("satimage", 3, 10, 25, **MADE)
+    bags, X_test, y_test = exp.bags_of("satimage", 3, 10, 25, **MADE)
     rows = np.random.default_rng([3, 50]).permutation(data.train)[:50][bags.order]
-    assert_array_equal(bags.X, artificial.features("satimage", data, rows))
+    assert_array_equal(bags.X, exp.features("satimage", data, rows))
     new = np.random.default_rng([3, 57]).permutation(data.test)[:25]
-    assert_array_equal(X_test, artificial.features("satimage", data, new))
+    assert_array_equal(X_test, exp.features("satimage", data, new))
     assert (len(bags.y), len(y_test)) == (50, 25)
-    whole = artificial.features("satimage", data, data.train)
+    whole = exp.features("satimage", data, data.train)
     used = whole.min(axis=0) < whole.max(axis=0)
     assert np.allclose(whole.min(axis=0)[used], -1.0) and np.allclose(whole.max(axis=0)[used], 1.0)
     assert all(n == 5 for n in bags.candidates.n_candidates)  # L ambiguous ones and the right one
@@ -157,13 +158,13 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, recorded, where, me
     for problem in (real, other):
         with monkeypatch.context() as patch:
             patch.setattr(naming, "problem", problem)
-            models = recorded(patch, methods, "make")
+            models = recorded(patch, exp, "make")
             options = {"grid": (0.1, 10.0), "effort": EFFORT}
-            chosen = naming.naming_parameters(methods.plain(method), **where, **options)
+            chosen = naming.naming_parameters(exp.plain(method), **where, **options)
             row = naming.naming_run(**where, chosen={method: SOME}, effort=EFFORT).iloc[0]
             runs.append((chosen, models, row["assignment"]))
     (chosen, models, assignment), (other_chosen, others, other_assignment) = runs
-    if methods.plain(method) in methods.WEAK:
+    if exp.plain(method) in exp.WEAK:
         assert chosen == other_chosen and assignment != other_assignment
         assert_equal_scores(models, others, faces)
     else:
@@ -172,7 +173,7 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, recorded, where, me
 
 
 def test_assignment_and_recognition_are_plain_counts(monkeypatch, recorded):
-    models = recorded(monkeypatch, methods, "make")
+    models = recorded(monkeypatch, exp, "make")
     row = naming.naming_run(**PLACED, chosen={"MMS positions": SOME}, effort=EFFORT).iloc[0]
     (model,) = models
     data, placed, labels = naming.problem(**PLACED, constraints="ABCD")
@@ -192,9 +193,9 @@ def test_assignment_and_recognition_are_plain_counts(monkeypatch, recorded):
 @pytest.mark.parametrize("method, modelled", [("DistNaming", "both"), ("MMS", "verb")])
 def test_no_truth_in_names_and_verbs(monkeypatch, recorded, method, modelled):
     """With the truth permuted and noise as test items, the same parameters and the same models."""
-    real_problem, real_table = poses.problem_of, poses.table_of
+    real_problem, real_table = naming.problem_of, naming.table_of
     probe, (sets, _) = real_table(**POSED)[1].copy(), real_problem(**POSED, modelled=modelled)
-    monkeypatch.setattr(poses, "DIST_WIDTHS", (0.06, 0.5))
+    monkeypatch.setattr(naming, "DIST_WIDTHS", (0.06, 0.5))
 
     def problem(*given, **options):
         sets, labels = real_problem(*given, **options)
@@ -209,12 +210,12 @@ def test_no_truth_in_names_and_verbs(monkeypatch, recorded, method, modelled):
     runs = []
     for pair in ((real_problem, real_table), (problem, table)):
         with monkeypatch.context() as patch:
-            patch.setattr(poses, "problem_of", pair[0])
-            patch.setattr(poses, "table_of", pair[1])
-            models = recorded(patch, poses, "build")
+            patch.setattr(naming, "problem_of", pair[0])
+            patch.setattr(naming, "table_of", pair[1])
+            models = recorded(patch, naming, "build")
             options = {"widths": (0.5,), "grid": (1.0, 10.0), "effort": EFFORT}
-            chosen = poses.pose_parameters(method, modelled, **POSED, **options)
-            shares = poses.pose_run(modelled, **POSED, chosen={method: SOME}, effort=EFFORT)
+            chosen = naming.pose_parameters(method, modelled, **POSED, **options)
+            shares = naming.pose_run(modelled, **POSED, chosen={method: SOME}, effort=EFFORT)
             runs.append((chosen, models, shares))
     (chosen, models, shares), (other_chosen, others, other_shares) = runs
     assert chosen == other_chosen
