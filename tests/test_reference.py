@@ -29,7 +29,7 @@ def judged_in(directory):
 def test_every_verdict_is_found_again_from_the_tables(directory, claim):
     """By one call, from nothing but the files beside the figures."""
     written, found = read_verdicts(directory).set_index("id").loc[claim], judge(claim, directory)
-    columns = ["verdict", "on", "unit", "figure", "data"]
+    columns = ["verdict", "on", "unit", "figure", "data", "text"]
     assert [getattr(found, column) for column in columns] == written[columns].tolist()
     assert [found.sets(), found.holding()] == written[["sets", "holding"]].tolist()
     assert learnt(found) == written["learnt"]

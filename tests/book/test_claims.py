@@ -15,8 +15,6 @@ from companion.run.claims import (
     All,
     Bound,
     Each,
-    Finding,
-    Growth,
     Mean,
     NotJudged,
     Results,
@@ -99,14 +97,6 @@ def test_means_differences_and_ratios(values, baseline, options, expected):
     assert empty.verdict == "open" and empty.text == "No run is left to judge by."
 
 
-def test_a_difference_that_is_there_and_too_small_is_told_apart():
-    assert "certain, and smaller than the 2 that counts" in part(LOW, HIGH, at_most=-2).text
-    assert part(HIGH, LOW, at_most=-2).text == ""
-    assert part(LOW, LOW, at_least=0.5).text == "No difference at all."
-    wide = part(EQUAL + NOISE / 100, EQUAL, at_most=0.0)
-    assert wide.verdict == "open" and wide.needed < 100  # units that tell it from a point
-
-
 def test_slopes_are_those_of_runs():
     x = np.tile([1.0, 2, 4, 8], 3)
     exponents = np.repeat([0.9, 1.0, 1.1], 4)
@@ -135,12 +125,6 @@ def test_bound():
     assert bounded([1, 2], 2).verdict == "holds"  # one bound for all
 
 
-def test_finding():
-    assert judge_part(Finding("", "", True, 3)).verdict == "holds"
-    found = judge_part(Finding("", "", np.bool_(False), n=4))
-    assert (found.verdict, found.number, found.n) == ("fails", None, 4)
-
-
 @pytest.mark.parametrize(
     "values, options, message",
     [
@@ -163,22 +147,6 @@ def test_verdict_and_interval_never_disagree(values, bound):
     assert (verdict.verdict == "holds") == (verdict.high <= bound)
     assert (verdict.verdict == "fails") == (verdict.low >= bound and verdict.high > bound)
     assert part([-v for v in values], at_least=-bound).verdict == verdict.verdict
-
-
-def test_units_of_repetition():
-    values, corpora = [1.0, 1.2, 3.0, 3.2, 2.0, 2.2], [0, 0, 1, 1, 2, 2]
-    nested = part(values, at_least=0.5, units=corpora)
-    means = part([1.1, 3.1, 2.1], at_least=0.5)
-    assert (nested.n, nested.number, nested.low) == (3, means.number, means.low)
-    assert part(values, at_least=0.5).n == 6
-
-
-def test_runs_that_would_decide():
-    values = np.array([0.0, 1.0, -1.0, 0.8, 0.2, -0.4])  # mean 0.1, deviation 0.75
-    verdict = part(values, at_least=0.0, about={"unit": "split"})
-    wanted = ((1.959964 + 0.841621) * values.std(ddof=1) / values.mean()) ** 2 - 6
-    assert f"about {wanted:.0f} more splits would decide" in verdict.text
-    assert "more than 10,000 runs" in part([-1.0, 1.0, 1e-4], at_least=0.0).text
 
 
 YES = bounded([1], [2], data="a")
@@ -314,15 +282,6 @@ def test_where_a_method_counts_nothing_the_clock_decides():
         timed(TIMES / 3, TIMES, (np.where(TIMES > 10, np.nan, TIMES), TIMES))
 
 
-def test_growth_in_time():
-    n = np.tile([1.0, 2, 4], 3)
-    bend = np.repeat([0.98, 1.0, 1.02], 3)
-    runs = np.repeat([0, 1, 2], 3)
-    counts = {"counts": n ** (2 * bend), "counted": "rows"}
-    found = judge_part(Growth("", "", n**bend, n, units=runs, at_most=1.25, **counts))
-    assert (found.verdict, found.count.verdict) == ("holds", "fails") and found.count.number > 1.9
-
-
 def test_books_list_every_claim_of_a_chapter_and_share_the_files(tmp_path):
     book = ClaimBook(FigureStore("smoke", tmp_path))
     table = read_verdicts(tmp_path)
@@ -449,34 +408,6 @@ def test_rows_are_parts_of_every_group_and_choice(runs):
     with pytest.raises(ValueError, match="has the rows of that one"):
         Each(Each(part, table="thesis-fig-4.2"), by="name")
     assert Each(part, where="n_seen > 20").declared(results) == []
-
-
-def test_rows_of_several_columns_in_one(runs):
-    """Inside an `Each` another has its rows and its columns of methods."""
-    results, table = runs
-    both = Mean("{name}", "", "error OM2", "error cue: a", at_most=0.0, units="seed")
-    late = Each(Mean("late {name}", "", "mistakes {a}", at_most=0.0), where="n_seen == 20", a=["OM2"])
-    wide = {"wide": ["error", "mistakes"], "index": ["seed", "n_seen"]}
-    first, second, *_ = Each(both, late, by="name", **wide).declared(results)
-    assert (first.says, second.says) == ("yeast", "late yeast")
-    assert first.units.tolist() == [0, 0, 1, 1, 2, 2] and len(first.values) == 6
-    assert second.values.tolist() == [20, 27, 34]
-    (mean,) = Each(Mean("", "", "OM2"), wide="error", aggregate="mean", where="name == 'yeast'").declared(
-        results
-    )
-    assert mean.values.tolist() == pytest.approx([0.015, 0.075, 0.135])
-
-
-def test_rows_whose_columns_are_computed(runs):
-    results, table = runs
-    bound = Bound("{seed}", "", "mistakes + 1", "n_seen * {k}", n="seed.size")
-    (part,) = Each(bound, where="seed == 1", k=[2]).declared(results)
-    assert part.says == "1" and part.values.tolist() == [18, 18, 18, 28, 28, 28] * 2
-    assert part.bound.tolist() == [20, 20, 20, 40, 40, 40] * 2 and part.n == 12
-    (part,) = Each(
-        Mean("", "", "error"), table=lambda results: table.head(1).assign(of="a", figure="b")
-    ).declared(results)
-    assert (part.of, part.figure, part.data_from) == ("a", "b", "")
 
 
 def test_pairs_of_which_one_is_lost(runs):

@@ -82,7 +82,6 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
 
 
 def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):
-    """So that a long profile can be run, and its results kept, chapter by chapter."""
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1), jmlr_fig_5=(YEAST, 1))
     book.record(alone("obs-2", "yeast"))
     other = results(tmp_path, chapter="oks", oks_tab_1=(YEAST, 1))
