@@ -224,8 +224,10 @@ def test_what_one_learns_has_the_numbers_of_parts(rows, monkeypatch):
     table.loc["obs-2", "learnt"] = sentence
     verdicts = {"sooner on objects": 0.25, "sooner on scenes": 3.0, "error on scenes": -0.0123}
     parts = parts_of({name: YES._replace(number=number) for name, number in verdicts.items()})
-    assert learnt(combine("obs-2", parts)) == "4 times; 3.00; -1.2, 1.2."
-    assert learnt(combine("obs-2", parts[:1])) == ""  # of a small run
+    found = combine("obs-2", parts)
+    assert learnt(found._replace(profile="full")) == "4 times; 3.00; -1.2, 1.2."
+    assert learnt(found) == ""  # its words are those for the full results
+    assert learnt(combine("obs-2", parts[:1])._replace(profile="full")) == ""
 
 
 def test_all_of_many_parts(runs):
@@ -286,7 +288,8 @@ def test_books_list_every_claim_of_a_chapter_and_share_the_files(tmp_path):
     book = ClaimBook(FigureStore("smoke", tmp_path))
     table = read_verdicts(tmp_path)
     assert list(table["id"]) == list(claims("mkl").index) and set(table["verdict"]) == {"not judged"}
-    verdict = part(LOW, HIGH, at_most=0.0, text="One | pipe.", about={"data": "Pendigits"})
+    about = {"data": "Pendigits", "profile": "smoke"}
+    verdict = part(LOW, HIGH, at_most=0.0, text="One | pipe.", about=about)
     book.record(alone(verdict, "om2-4"))
     ClaimBook(FigureStore("smoke", tmp_path, chapter="oks")).record(alone(NO, "oks-5"))
     table = read_verdicts(tmp_path).set_index("id")
@@ -329,7 +332,7 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch, rows):
     book = ClaimBook(store)
     (verdict,) = book.judge("om2-1")
     again = judge("om2-1", tmp_path)
-    assert again == verdict._replace(profile="")
+    assert again == verdict and again.profile == "quick"
     assert verdict.verdict == "holds" and verdict.sets() == "Pendigits: holds; streams: fails"
     assert verdict.number == numbers.mean() and verdict.unit == "row" and verdict.n == 5
     assert verdict.text == "Of all parts."
