@@ -15,7 +15,7 @@ from cuelearn.datasets.base import Provenance, side_by_side, simulator
 from cuelearn.datasets.cues import CUES
 from cuelearn.datasets.descriptors import Picture
 from cuelearn.datasets.images import EmojiData, before, load_emoji, mildly_changed
-from cuelearn.expect import expect, expect_word
+from cuelearn.expect import expect, expect_among, expect_word
 
 __all__ = ["VERBS", "CaptionedData", "make_captioned"]
 
@@ -265,10 +265,7 @@ class CaptionedData(NamedTuple):
 def _known(what, words, known):
     """The words without "null"; ValueError for an unknown one."""
     words = [str(word) for word in words if str(word) != NULL]
-    unknown = sorted(set(words) - set(known.tolist()))
-    if unknown:
-        raise ValueError(f"{what} must be among those of the corpus, got {unknown[0]!r}")
-    return words
+    return expect_among(what, words, known.tolist())
 
 
 def make_captioned(
@@ -357,8 +354,10 @@ def make_captioned(
 
     expect_word("kind", kind, ("news", "poses"))
     poses = kind == "poses"
-    if protocol not in ("I", "II") or (poses and protocol != "I"):
-        raise ValueError(f"protocol must be 'I' or 'II', and 'I' with poses, got {protocol!r}")
+    protocols = ("I", "II")
+    if poses:
+        protocols = ("I",)
+    expect_word("protocol", protocol, protocols)
     world = simulator("captions")
     if poses:
         full = world.POSES_SIZE

@@ -44,7 +44,7 @@ from cuelearn.datasets.descriptors import (
     silhouette,
     with_middle,
 )
-from cuelearn.expect import expect
+from cuelearn.expect import expect, expect_among, expect_distinct, expect_list
 
 __all__ = [
     *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "VALUES"),
@@ -410,8 +410,9 @@ def _check_cues(data, cues):
             "ImageData(images, y, names_of_classes) takes arrays."
         )
     cues = (cues,) if isinstance(cues, str) else tuple(cues)
-    if not cues or not set(cues) <= set(CUES) or len(set(cues)) < len(cues):
-        raise ValueError(f"cues must be some of {list(CUES)}, each once, got {list(cues)}.")
+    expect_list("cues", cues, "names of cues")
+    expect_among("cues", cues, CUES)
+    expect_distinct("cues", cues)
     for cue in cues:
         if cue in SILHOUETTE_CUES and data.masks is None:
             raise ValueError(f"The cue {cue!r} needs masks, but data has none.")
