@@ -16,6 +16,7 @@ from cuelearn.datasets.cues import CUES
 from cuelearn.datasets.descriptors import Picture
 from cuelearn.datasets.images import EmojiData, before, load_emoji, mildly_changed
 from cuelearn.expect import expect, expect_among, expect_word
+from cuelearn.mms import Mention, Region, Vocabulary
 
 __all__ = ["VERBS", "CaptionedData", "make_captioned"]
 
@@ -202,8 +203,6 @@ class CaptionedData(NamedTuple):
 
     def caption_mentions(self, item):
         """Mentions in an item's caption, in order: list of `cuelearn.mms.Mention`."""
-        from cuelearn.mms import Mention
-
         start, end = np.searchsorted(self.mentions["item"], [item, item + 1])
         rows = self.mentions.iloc[start:end]
         names = self.labels[rows["name"]].tolist()
@@ -349,9 +348,6 @@ def make_captioned(
     >>> data.faces.shape[1], int(data.bag_sizes.sum())
     (480, 31)
     """
-    # Imported here: data sets should not compile a chapter's algorithms.
-    from cuelearn.mms import Region, Vocabulary
-
     expect_word("kind", kind, ("news", "poses"))
     poses = kind == "poses"
     protocols = ("I", "II")
