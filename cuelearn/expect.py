@@ -13,7 +13,17 @@ from importlib.util import find_spec
 
 import numpy as np
 
-__all__ = ["expect", "expect_instance", "expect_list", "expect_word", "warn_user", "require"]
+__all__ = [
+    "expect",
+    "expect_among",
+    "expect_distinct",
+    "expect_instance",
+    "expect_list",
+    "expect_shape",
+    "expect_word",
+    "require",
+    "warn_user",
+]
 
 #: Kinds of a value: a number, the entries of an array, and numpy's codes of the entries' types.
 KINDS = {
@@ -23,6 +33,10 @@ KINDS = {
     "whole": ("an integer", "integers", "fiu"),
     "bool": ("True or False", "booleans", "biuf"),
 }
+
+
+#: Accepted values that a message lists.
+MOST_NAMED = 20
 
 
 def expect(
@@ -82,7 +96,7 @@ def expect(
         given = repr(value)
     else:
         entries, given = as_entries(value, kind)
-        if entries is not None and not fits(entries, shape, least):
+        if entries is not None and (entries.size < least or not fits(entries.shape, shape)):
             given = f"shape {entries.shape}"
         elif entries is not None:
             good = good_entries(entries, **limits)
@@ -146,13 +160,14 @@ def in_single_or_double(entries):
     return entries
 
 
-def fits(entries, shape, least):
+def fits(given, shape):
+    """Whether a shape is the wanted one, or one of a list of these."""
     if isinstance(shape, list):
-        return any(fits(entries, one, least) for one in shape)
-    if entries.ndim != len(shape) or entries.size < least:
+        return any(fits(given, one) for one in shape)
+    if len(given) != len(shape):
         return False
     lengths = {}
-    for axis, length in zip(shape, entries.shape, strict=True):
+    for axis, length in zip(shape, given, strict=True):
         wanted = axis
         if isinstance(axis, str):
             wanted = lengths.setdefault(axis, length)
@@ -214,6 +229,42 @@ def listed(texts):
     if first:
         return f"{', '.join(first)} or {last}"
     return last
+
+
+def expect_shape(name, value, shape, hint=""):
+    """`value`, an array, matrix or DataFrame of this shape, as in `expect`, or a ValueError."""
+    given = tuple(getattr(value, "shape", np.shape(value)))
+    if not fits(given, shape):
+        wanted = shape
+        if not isinstance(shape, list):
+            wanted = [shape]
+        remedy = hint and f"; {hint}"
+        raise ValueError(
+            f"{name} must have shape {listed(map(shape_text, wanted))}, got shape {given}{remedy}"
+        )
+    return value
+
+
+def expect_among(name, values, known):
+    """`values`, each of which is in `known`, or a ValueError that names one that is not."""
+    known = dict.fromkeys(known)
+    for value in values:
+        if value not in known:
+            words = list(map(repr, known))
+            if len(words) > MOST_NAMED:
+                words[MOST_NAMED:] = ["..."]
+            raise ValueError(f"{name} must be among {', '.join(words)}, got {value!r}")
+    return values
+
+
+def expect_distinct(name, values):
+    """`values`, or a ValueError that names one that comes twice."""
+    seen = set()
+    for value in values:
+        if value in seen:
+            raise ValueError(f"{name} must be distinct, got {value!r} twice")
+        seen.add(value)
+    return values
 
 
 def expect_word(name, value, words):

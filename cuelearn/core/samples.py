@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from cuelearn.expect import expect, warn_user
+from cuelearn.expect import expect, expect_among, expect_list, expect_shape, warn_user
 from cuelearn.kernels.specifications import (
     as_samples,
     check_kernels,
@@ -152,15 +152,16 @@ def classes_of_stream(estimator, classes, fitted="classes_"):
     if classes is None:
         raise ValueError("classes must be given at the first call of partial_fit")
     known = np.unique(classes)
-    if known.size < 2:
-        raise ValueError(f"classes must hold at least 2 classes, got {known.size}")
+    expect_list("classes", known, "different labels", least=2)
     return known, True
 
 
 def single_samples(rows, labels):
-    """Those of the rows whose class has no other row, and the remaining ones."""
+    """Those of the rows whose class has no other row, and the remaining ones; ValueError if none remain."""
     _, places, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
     several = counts[places] > 1
+    if not several.any():
+        raise ValueError("y must hold at least 2 samples of a class, so that some can be held back")
     return rows[~several], rows[several]
 
 
@@ -176,9 +177,7 @@ def labels_of(estimator, y, n_samples):
         warnings.filterwarnings("ignore", "The number of unique classes")
         check_classification_targets(y)
     y = column_or_1d(y, warn=True)
-    if y.shape[0] != n_samples:
-        raise ValueError(f"y must have one label per sample, {n_samples}, got {y.shape[0]}")
-    return y
+    return expect_shape("y", y, (n_samples,))
 
 
 def classes_and_labels(y):
@@ -192,8 +191,9 @@ def classes_and_labels(y):
 def labels_within(y, classes):
     """Indices of y in `classes`, or a ValueError that names unknown labels."""
     labels = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-    if np.any(classes[labels] != y):
-        raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(classes.tolist()))}")
+    wrong = classes[labels] != y
+    if np.any(wrong):
+        expect_among("y", y[wrong].tolist(), classes.tolist())
     return labels
 
 

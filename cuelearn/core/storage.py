@@ -14,11 +14,38 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, issparse
 
+from cuelearn.expect import expect_instance
+
 __all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
 
 # 4: kernels have scikit-learn's gamma, formerly a divisor.
 FORMAT = 4
 KIND = "__kind__"
+
+#: Modules that older files name, by where their classes are now.
+MOVED = {
+    "cuelearn.mkl.labels.gmkl": "cuelearn.mkl.perlabel",
+    "cuelearn.mkl.labels.mlmkl": "cuelearn.mkl.mlmkl",
+    "cuelearn.mkl.labels.vskl": "cuelearn.mkl.perlabel",
+    "cuelearn.mkl.rivals.mcmkl": "cuelearn.mkl.rivals.alternating",
+    "cuelearn.mkl.rivals.onevsall": "cuelearn.mkl.rivals.alternating",
+    "cuelearn.mkl.stochastic.pegasos": "cuelearn.mkl.stochastic.obscure",
+    "cuelearn.mktl.multikt": "cuelearn.mktl.baselines",
+    "cuelearn.mms.clsvm": "cuelearn.mms.rivals",
+    "cuelearn.mms.dist": "cuelearn.mms.naming",
+    "cuelearn.mms.gmm": "cuelearn.mms.naming",
+    "cuelearn.mms.m3miml": "cuelearn.mms.rivals",
+    "cuelearn.mms.mimlsvm": "cuelearn.mms.rivals",
+    "cuelearn.mms.supervised": "cuelearn.mms.rivals",
+    "cuelearn.oks.mutron": "cuelearn.oks.online",
+    "cuelearn.oks.om1": "cuelearn.oks.online",
+    "cuelearn.oks.selection": "cuelearn.oks.online",
+    "cuelearn.omcl.baselines": "cuelearn.omcl.omcl",
+    "cuelearn.omcl.passive_aggressive": "cuelearn.omcl.learners",
+    "cuelearn.omcl.perceptron": "cuelearn.omcl.learners",
+    "cuelearn.omcl.projectron": "cuelearn.omcl.learners",
+    "cuelearn.omcl.visits": "cuelearn.omcl.base",
+}
 
 
 def atomic_write(path, content, check=lambda temporary: None):
@@ -95,8 +122,7 @@ def _pack_frame(value, arrays, where):
         raise TypeError(f"{where} is a DataFrame with a custom index: make it a column by reset_index()")
     columns = []
     for name, column in value.items():
-        if not isinstance(name, str):
-            raise TypeError(f"{where} has the column {name!r}: column names must be text")
+        expect_instance(f"a column's name in {where}", name, str)
         plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufc"
         column = column.to_numpy() if plain else [None if pd.isna(item) else item for item in column]
         columns.append([name, _pack(column, arrays, f"{where}.{name}")])
@@ -148,19 +174,20 @@ def unpack(plain, arrays):
 def _from_state(kind, state):
     """An object of this package; floats of objects that are not estimators must be finite."""
     module, _, name = kind.partition(":")
-    if not module.startswith("cuelearn."):
-        raise ValueError(f"{kind} is not a class of this package")
-    cls = importlib.import_module(module)
-    for part in name.split("."):
-        cls = getattr(cls, part)
+    cls = None
+    if module.startswith("cuelearn."):
+        cls = importlib.import_module(MOVED.get(module, module))
+        for part in name.split("."):
+            cls = getattr(cls, part)
+    plain = isinstance(cls, type) and (hasattr(cls, "_fields") or dataclasses.is_dataclass(cls))
+    if not (plain or hasattr(cls, "_from_state")):
+        raise ValueError(f"{kind} is not a class of this package that is saved")
     arrays = () if hasattr(cls, "fit") else [v.data if issparse(v) else v for v in state.values()]
     arrays = [array for array in arrays if isinstance(array, np.ndarray)]
     if not all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f"):
         raise ValueError(f"a {cls.__name__} with NaN or infinite numbers")
     if hasattr(cls, "_from_state"):
         return cls._from_state(state)
-    if not (isinstance(cls, type) and (hasattr(cls, "_fields") or dataclasses.is_dataclass(cls))):
-        raise ValueError(f"{kind} is not a class that is saved")
     return cls(**state)
 
 

@@ -16,7 +16,7 @@ from scipy import sparse
 from cuelearn.compiled import njit
 from cuelearn.core.samples import as_generator, classes_and_labels
 from cuelearn.datasets.base import DataFileError, Provenance
-from cuelearn.expect import expect
+from cuelearn.expect import expect, expect_shape
 from cuelearn.mms import CandidateSet
 
 __all__ = ["AmbiguousData", "make_ambiguous", "PartialData", "load_partial_labels"]
@@ -128,15 +128,10 @@ def make_ambiguous(
     >>> data.candidates.n_bags, data.candidates.bag(0).shape
     (3, (6, 4, 1))
     """
-    # Imported here: data sets should not compile a chapter's algorithms.
-    from cuelearn.mms import CandidateSet
-
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     y = np.asarray(y)
-    if y.ndim != 1 or X.ndim != 2 or X.shape[0] != y.size:
-        raise ValueError(
-            f"X must be a matrix with a row for each label of y, got shapes {X.shape} and {y.shape}"
-        )
+    expect_shape("y", y, ("n_instances",))
+    expect_shape("X", X, (y.size, "n_features"))
     classes, labels = classes_and_labels(y)
     size = expect("bag_size", bag_size, kind="whole", low=1, high=y.size)
     L = expect("n_candidates", n_candidates, kind="whole", low=0)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.expect import expect
+from cuelearn.expect import expect, expect_among
 
 __all__ = ["CueData", "DataFileError", "ImageData", "Provenance"]
 
@@ -113,9 +113,7 @@ class CueData(NamedTuple):
             wanted = list(self.cues)
         else:
             wanted = list(cues)
-        unknown = [cue for cue in wanted if cue not in self.cues]
-        if unknown:
-            raise ValueError(f"cues must be among {list(self.cues)}, got {unknown}.")
+        expect_among("cues", wanted, self.cues)
         return [(cue, kernel, self.cues[cue]) for cue in wanted]
 
     def __repr__(self):

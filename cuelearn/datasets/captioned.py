@@ -15,7 +15,8 @@ from cuelearn.datasets.base import Provenance, side_by_side, simulator
 from cuelearn.datasets.cues import CUES
 from cuelearn.datasets.descriptors import Picture
 from cuelearn.datasets.images import EmojiData, before, load_emoji, mildly_changed
-from cuelearn.expect import expect, expect_word
+from cuelearn.expect import expect, expect_among, expect_word
+from cuelearn.mms import Mention, Region, Vocabulary
 
 __all__ = ["VERBS", "CaptionedData", "make_captioned"]
 
@@ -202,8 +203,6 @@ class CaptionedData(NamedTuple):
 
     def caption_mentions(self, item):
         """Mentions in an item's caption, in order: list of `cuelearn.mms.Mention`."""
-        from cuelearn.mms import Mention
-
         start, end = np.searchsorted(self.mentions["item"], [item, item + 1])
         rows = self.mentions.iloc[start:end]
         names = self.labels[rows["name"]].tolist()
@@ -265,10 +264,7 @@ class CaptionedData(NamedTuple):
 def _known(what, words, known):
     """The words without "null"; ValueError for an unknown one."""
     words = [str(word) for word in words if str(word) != NULL]
-    unknown = sorted(set(words) - set(known.tolist()))
-    if unknown:
-        raise ValueError(f"{what} must be among those of the corpus, got {unknown[0]!r}")
-    return words
+    return expect_among(what, words, known.tolist())
 
 
 def make_captioned(
@@ -352,13 +348,12 @@ def make_captioned(
     >>> data.faces.shape[1], int(data.bag_sizes.sum())
     (480, 31)
     """
-    # Imported here: data sets should not compile a chapter's algorithms.
-    from cuelearn.mms import Region, Vocabulary
-
     expect_word("kind", kind, ("news", "poses"))
     poses = kind == "poses"
-    if protocol not in ("I", "II") or (poses and protocol != "I"):
-        raise ValueError(f"protocol must be 'I' or 'II', and 'I' with poses, got {protocol!r}")
+    protocols = ("I", "II")
+    if poses:
+        protocols = ("I",)
+    expect_word("protocol", protocol, protocols)
     world = simulator("captions")
     if poses:
         full = world.POSES_SIZE

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from cuelearn.core.run import progress
 from cuelearn.datasets.base import CueData, ImageData, check_rows, side_by_side
 from cuelearn.datasets.descriptors import (
     BagOfWords,
@@ -44,7 +45,8 @@ from cuelearn.datasets.descriptors import (
     silhouette,
     with_middle,
 )
-from cuelearn.expect import expect
+from cuelearn.expect import expect, expect_among, expect_distinct, expect_list
+from cuelearn.kernels import RBF, Chi2
 
 __all__ = [
     *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "VALUES"),
@@ -76,8 +78,6 @@ def cue_kernels(data, cues=None):
     [('colour', 'chi2'), ('DirC', 'chi2')]
     """
     # Imported here: it loads compiled code, which describing images does not need.
-    from cuelearn.kernels import RBF, Chi2
-
     wanted = cues
     if cues is None:
         wanted = list(data.cues)
@@ -184,8 +184,6 @@ def describe(
     `LocalDescriptors` of patches `step` pixels apart.
     """
     from joblib import Parallel, delayed
-
-    from cuelearn.core.run import progress
 
     images = data.images
     names = data.frames.get("name")
@@ -410,8 +408,9 @@ def _check_cues(data, cues):
             "ImageData(images, y, names_of_classes) takes arrays."
         )
     cues = (cues,) if isinstance(cues, str) else tuple(cues)
-    if not cues or not set(cues) <= set(CUES) or len(set(cues)) < len(cues):
-        raise ValueError(f"cues must be some of {list(CUES)}, each once, got {list(cues)}.")
+    expect_list("cues", cues, "names of cues")
+    expect_among("cues", cues, CUES)
+    expect_distinct("cues", cues)
     for cue in cues:
         if cue in SILHOUETTE_CUES and data.masks is None:
             raise ValueError(f"The cue {cue!r} needs masks, but data has none.")

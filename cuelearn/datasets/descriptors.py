@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.expect import require
+from cuelearn.expect import expect_list, require
 
 __all__ = ["BagOfWords", "count_words"]
 
@@ -616,8 +616,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         self._validate_params()
         if rows is None:
             rows = np.arange(len(images))
-        if len(rows) == 0:
-            raise ValueError("images must hold at least one image, got none.")
+        expect_list("images", rows, "images")
         rng = np.random.default_rng(self.random_state)
         drawn = self.drawn(rows, rng)
         quota = -(-MAX_DESCRIPTORS // len(drawn))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn.datasets.base import DataFileError, ImageData, Provenance, data_directory, read_bundled
-from cuelearn.expect import expect, expect_word, require
+from cuelearn.expect import expect, expect_among, expect_list, expect_word, require
 
 __all__ = [
     "EMOJI_STYLES",
@@ -262,8 +262,7 @@ def load_emoji(styles=None):
     'food-fruit'
     """
     wanted = [styles] if isinstance(styles, str) else list(EMOJI_STYLES if styles is None else styles)
-    if not wanted or not set(wanted) <= set(EMOJI_STYLES):
-        raise ValueError(f"styles must be some of {list(EMOJI_STYLES)}, got {wanted}.")
+    expect_among("styles", expect_list("styles", wanted, "names of styles"), EMOJI_STYLES)
     main, facts, origin = read_bundled("emoji")
     parts = []
     licences = [origin.licence]

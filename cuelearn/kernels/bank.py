@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cuelearn.expect import expect, expect_instance, expect_list
+from cuelearn.expect import expect, expect_distinct, expect_instance, expect_list
 from cuelearn.kernels import tiles
 from cuelearn.kernels.fitted import FittedKernels, Store, fill
 from cuelearn.kernels.matrices import (
@@ -22,8 +22,7 @@ from cuelearn.kernels.specifications import (
     as_range,
     check_entries,
     check_kernels,
-    check_names,
-    scale_problem,
+    check_scale,
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Side
 
@@ -124,9 +123,7 @@ class KernelBank:
         self.kernels_ = self._fitted.kernels
         self.diagonal = self._fitted.diagonal()
         for name, diagonal in zip(self.names, self.diagonal, strict=True):
-            problem = scale_problem(f"kernel {name!r}", diagonal)
-            if problem:
-                raise ValueError(problem)
+            check_scale(f"kernel {name!r}", diagonal)
         self._store = Store.within(self.memory, self._fitted, self.diagonal)
 
     def _start(self, dtype, memory):
@@ -195,7 +192,7 @@ class KernelBank:
         self.names = [
             expect_instance("a name", name, str) for name in expect_list("names", names, "strings", F)
         ]
-        check_names(self.names)
+        expect_distinct("names", self.names)
         if expect("validate", validate, kind="bool"):
             self._within = checked_stack(K, self.names)
         else:
@@ -382,8 +379,7 @@ class KernelBank:
         It shares the samples, the kept distances and, if the kernels are consecutive, the stack.
         """
         index = _as_index(kernel_idx, self.n_kernels, "kernel_idx", least=1)
-        if len(np.unique(index)) < len(index):
-            raise ValueError("kernel_idx must name each kernel at most once.")
+        expect_distinct("kernel_idx", index.tolist())
         new = self._clone()
         new.names = [self.names[f] for f in index]
         if self._indefinite is not None:
@@ -521,11 +517,8 @@ def _as_index(indices, n, name="indices", least=0):
         if indices.dtype == bool:
             expect(name, indices, kind="bool", shape=(n,))
         else:
-            indices = expect(name, indices, kind="int", shape=("k",), low=-n, high=n - 1, least=least)
-    index = np.arange(n)[indices]
-    if len(index) < least:
-        raise ValueError(f"{name} must select at least one, got none.")
-    return index
+            indices = expect(name, indices, kind="int", shape=("k",), low=-n, high=n - 1, least=0)
+    return expect(name, np.arange(n)[indices], kind="int", shape=("k",), least=least)
 
 
 def _check_out(out, shape, dtype):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from cuelearn.expect import expect_shape
 from cuelearn.kernels import tiles
 from cuelearn.kernels.matrices import look_at
 from cuelearn.kernels.specifications import (
@@ -244,10 +245,10 @@ class FittedKernels:
         return {self.roots[self.forms[f].root].cue for f in kernels}
 
     def new_side(self, X_new, needed):
-        X_new, rows, n_features, feature_names = check_samples(X_new, "X_new")
+        X_new, rows, _, feature_names = check_samples(X_new, "X_new")
         by_name = self.feature_names is not None and feature_names is not None
-        if not by_name and n_features != self.n_features:
-            raise ValueError(f"X_new has {n_features} columns, but the bank was made from {self.n_features}.")
+        if not by_name:
+            expect_shape("X_new", X_new, ("n_samples", self.n_features))
         places = feature_places(feature_names)
         arrays = []
         for c, cue in enumerate(self.cues):
@@ -350,7 +351,7 @@ class Cue(NamedTuple):
         if issparse(raw):
             raw = raw.toarray()
         if self.nonnegative:
-            check_nonnegative(raw, self.name)
+            check_nonnegative(raw, f"cue {self.name!r}")
         if self.take is not None:
             return {"matrix": Rows(raw[:, self.take].astype(dtype))}
         if self.function is not None:
@@ -379,7 +380,7 @@ def _fit_cue(cue, raw, wanted, dtype):
         matrix = _training_matrix(raw, name, cue.nonnegative, dtype)
         return cue._replace(take=np.arange(len(raw))), {"matrix": Rows(matrix)}, 0.0
     if cue.nonnegative:
-        check_nonnegative(raw, name)
+        check_nonnegative(raw, f"cue {name!r}")
     euclidean = bool(wanted & {"sqeuclidean", "euclidean"})
     if euclidean or "cityblock" in wanted:
         centre = raw.mean(axis=0)
@@ -425,14 +426,11 @@ def _training_matrix(raw, name, distance, dtype):
     """A checked precomputed matrix, made exactly symmetric."""
     what = f"cue {name!r}: the precomputed {'distance' if distance else 'kernel'} matrix"
     n = len(raw)
-    if raw.shape != (n, n):
-        raise ValueError(f"{what} must be square (n, n), got shape {raw.shape}.")
+    expect_shape(what, raw, ("n", "n"))
     matrix = np.ascontiguousarray(raw, dtype=dtype)
-    problem, _ = look_at(matrix, what)
-    if problem:
-        raise ValueError(problem)
+    look_at(matrix, what)
     if distance:
-        check_nonnegative(raw, name)
+        check_nonnegative(raw, f"cue {name!r}")
         if np.abs(np.diagonal(raw)).max() > SYMMETRY_TOLERANCE * raw.max():
             raise ValueError(f"{what} must have a zero diagonal.")
         np.fill_diagonal(matrix, 0)

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from cuelearn.checkpoint import Changing
-from cuelearn.expect import expect, expect_word
+from cuelearn.expect import expect, expect_shape, expect_word
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.matrices import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
@@ -19,6 +19,7 @@ from cuelearn.kernels.specifications import (
     Linear,
     as_kernel,
     check_first_batch,
+    check_nonnegative,
     check_size,
     uneven_spread,
     warn_of_spread,
@@ -115,10 +116,9 @@ class SupportSet(Changing):
         """X in the set's dtype; ValueError if the kernel is not defined on it."""
         single = self._held.dtype == np.float32
         X = np.ascontiguousarray(check_size(X, np.float32) if single else X, dtype=self._held.dtype)
-        if X.shape[1] != self._held.shape[1]:
-            raise ValueError(f"X must have {self._held.shape[1]} columns, got {X.shape[1]}")
-        if self.kernel.quantity == "chi2" and X.size and X.min() < 0.0:
-            raise ValueError("X must not be negative for a chi-squared kernel")
+        expect_shape("X", X, ("n_samples", self._held.shape[1]))
+        if self.kernel.quantity == "chi2":
+            check_nonnegative(X, "X")
         if self.kernel.quantity == "product":
             with np.errstate(over="ignore"):
                 largest = _self_values(self.kernel, X).max(initial=0.0)
@@ -255,8 +255,8 @@ def distance_matrix(X, metric, *, n_jobs=1):
     """
     expect_word("metric", metric, ("chi2", "cityblock", "sqeuclidean"))
     X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
-    if metric == "chi2" and X.size and X.min() < 0.0:
-        raise ValueError("X must not be negative for the chi-squared distance")
+    if metric == "chi2":
+        check_nonnegative(X, "X")
     out = np.empty((len(X), len(X)), dtype=X.dtype)
 
     def fill(tile):

@@ -14,9 +14,9 @@ from scipy.linalg.lapack import dpotrf, spotrf
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.compiled import njit
-from cuelearn.expect import warn_user
+from cuelearn.expect import expect_shape, warn_user
 from cuelearn.kernels import tiles
-from cuelearn.kernels.specifications import LARGEST_KERNEL, SYMMETRY_TOLERANCE, largest_entry, scale_problem
+from cuelearn.kernels.specifications import LARGEST_KERNEL, SYMMETRY_TOLERANCE, check_scale, largest_entry
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 
 __all__ = ["IndefiniteKernelWarning", "check_batch", "checked_stack", "indefinite_batch", "look_at"]
@@ -212,7 +212,7 @@ BATCH_TOLERANCE = 1e-3  # of the symmetry of a batch in a stream
 
 
 def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
-    """The problem of a precomputed matrix, or None; and how many |k(x, z)| exceed sqrt(k(x, x) k(z, z)).
+    """How many |k(x, z)| of a precomputed matrix exceed sqrt(k(x, x) k(z, z)); ValueError for its problem.
 
     A symmetric matrix times random factors has equal row and column sums; all pairs are compared only if
     these differ by a quarter of the tolerance or are too large.
@@ -220,11 +220,9 @@ def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     diagonal = np.diagonal(matrix)
     n = len(matrix)
     if not np.isfinite(diagonal).all():
-        return f"{what} holds NaN or infinite values.", 0
+        raise ValueError(f"{what} holds NaN or infinite values.")
     lowest = float(diagonal.min())
-    problem = scale_problem(what, diagonal, least)
-    if problem:
-        return problem, 0
+    check_scale(what, diagonal, least)
     factors = np.random.default_rng(0).uniform(0.5, 1.0, n)
     by_rows = np.empty(n)
     by_columns = np.empty(n)
@@ -236,8 +234,11 @@ def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
         largest_sum = np.abs(by_rows).max()
     largest = max(largest_sum / n, float(diagonal.max()))  # a lower bound
     if lowest >= 0.0 and largest_sum <= LARGEST_KERNEL and differ <= 0.25 * tolerance * largest:
-        return None, n_above
-    return compared_problem(matrix, what, lowest, tolerance), n_above
+        return n_above
+    problem = compared_problem(matrix, what, lowest, tolerance)
+    if problem:
+        raise ValueError(problem)
+    return n_above
 
 
 def compared_problem(matrix, what, lowest, tolerance):
@@ -269,29 +270,18 @@ def checked_stack(K, names):
         looks[f] = look_at(K[f], f"kernel {names[f]!r} of the stack")
 
     tiles.run(look, range(len(K)), K.size)
-    for problem, _ in looks:
-        if problem:
-            raise ValueError(problem)
-    return {name for name, (_, n_above) in zip(names, looks, strict=True) if n_above == 0}
+    return {name for name, n_above in zip(names, looks, strict=True) if n_above == 0}
 
 
 def check_batch(X, seen):
     """ValueError unless the kernels of a batch with all samples have the shape (n, seen + n), or are a stack
     of such, and those with itself are symmetric."""
-    *stack, n, width = X.shape
-    if width != seen + n:
-        axes = "n"
-        if stack:
-            axes = "n_kernels, n"
-        raise ValueError(
-            f"X must have shape ({axes}, {seen} + n): all samples seen so far, then the batch, got {X.shape}"
-        )
+    *stack, n, _ = X.shape
+    expect_shape("X", X, (*stack, n, seen + n), "its columns are all samples seen so far, then the batch")
     for j, own in enumerate(own_blocks(X, seen)):
         what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"
         # looser: only rows are used, of any dtype
-        problem, _ = look_at(own, what, 0.0 if seen else None, BATCH_TOLERANCE)
-        if problem:
-            raise ValueError(problem)
+        look_at(own, what, 0.0 if seen else None, BATCH_TOLERANCE)
 
 
 def own_blocks(X, seen):

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 
-from cuelearn.expect import expect, expect_list, expect_word, warn_user
+from cuelearn.expect import expect, expect_distinct, expect_list, expect_shape, expect_word, warn_user
 
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 
@@ -305,8 +305,7 @@ class Function(Kernel):
             part = A[start : start + OWN_ROWS]
             values = self(part, part)
             rounding = SYMMETRY_TOLERANCE * np.abs(values).max()
-            if np.abs(values - values.T).max() > rounding:
-                raise ValueError(f"kernel {self.function!r} must be symmetric.")
+            check_symmetric(values, f"kernel {self.function!r}")
             diagonals.append(np.diagonal(values))
             if np.abs(values[diagonals[-1] == 0.0]).max(initial=0.0) > rounding:
                 raise ValueError(
@@ -314,8 +313,7 @@ class Function(Kernel):
                     "distance d, use exp(-d)."
                 )
         own = np.concatenate(diagonals)
-        if own.min(initial=0.0) < 0.0:
-            raise ValueError(f"kernel {self.function!r} must have a non-negative diagonal.")
+        expect(f"the diagonal of kernel {self.function!r}", own, shape=("n",), low=0, least=0)
         check_entries(own, f"kernel {self.function!r}")
         return own
 
@@ -375,7 +373,7 @@ def check_kernels(kernels):
             checked.append((name, as_kernel(kernel), columns))
         except (TypeError, ValueError) as error:
             raise type(error)(f"kernels: {name!r} must come with a kernel: {error}") from None
-    check_names([name for name, _, _ in checked], "kernels: ")
+    expect_distinct("the names of kernels", [name for name, _, _ in checked])
     return checked
 
 
@@ -387,12 +385,6 @@ def check_first_batch(kernels, n_samples):
                 f"kernel {kernel!r} takes its scale from the first batch, which must hold at least 2 samples "
                 f"(better some dozens), got {n_samples}: give gamma or scale as a number"
             )
-
-
-def check_names(names, where=""):
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"{where}names must be unique, got {twice} more than once.")
 
 
 def is_frame(X):
@@ -423,11 +415,8 @@ def check_samples(X, name="X"):
     if is_frame(X):
         return X, *X.shape, list(X.columns)
     X = csr_array(X) if issparse(X) else np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(
-            f"{name} must be 2-D (n_samples, n_features), got shape {X.shape}; "
-            "precomputed stacks (n_kernels, n, n) go to KernelBank.from_stack."
-        )
+    hint = "precomputed stacks (n_kernels, n, n) go to KernelBank.from_stack"
+    expect_shape(name, X, ("n_samples", "n_features"), hint)
     return X, *X.shape, None
 
 
@@ -482,8 +471,7 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
             limits = {"low": -n_features, "high": n_features - 1, "least": 0}
             hint = "names, a mask, a slice and a function are accepted, too"
             index = expect(where, items, kind="int", shape=("n",), **limits, hint=hint) % n_features
-    if len(index) == 0:
-        raise ValueError(f"{where} must select at least one column, got none.")
+    expect_list(where, index, "columns")
     return index.astype(np.intp)
 
 
@@ -584,10 +572,16 @@ def warn_of_spread(names):
     )
 
 
-def check_nonnegative(values, name):
+def check_nonnegative(values, what):
     lowest = values.min(initial=0.0)
     if lowest < 0:
-        raise ValueError(f"cue {name!r}: chi2 and distances need non-negative values, got {lowest:.3g}.")
+        raise ValueError(f"{what}: chi2 and distances need non-negative values, got {lowest:.3g}.")
+
+
+def check_symmetric(matrix, what):
+    asymmetry = np.abs(matrix - matrix.T).max()
+    if asymmetry > SYMMETRY_TOLERANCE * np.abs(matrix).max():
+        raise ValueError(f"{what} must be symmetric, got entries that differ by {asymmetry:.3g}")
 
 
 def largest_entry(values):
@@ -626,17 +620,16 @@ def check_size(X, dtype):
     return X
 
 
-def scale_problem(what, diagonal, least=None):
-    """The problem with the scale of a kernel with this diagonal, or None; zeros are allowed."""
+def check_scale(what, diagonal, least=None):
+    """ValueError for the scale of a kernel with this diagonal; zeros are allowed."""
     largest = float(diagonal.max(initial=0.0))
     if least is None:
         least = SMALLEST_KERNEL
-    if largest == 0.0 or least <= largest <= LARGEST_KERNEL:
-        return None
-    return (
-        f"{what} must have a largest diagonal entry between {SMALLEST_KERNEL:g} and {LARGEST_KERNEL:g}, got "
-        f"{largest:.3g}: divide it by its mean diagonal."
-    )
+    if largest != 0.0 and not least <= largest <= LARGEST_KERNEL:
+        raise ValueError(
+            f"{what} must have a largest diagonal entry between {SMALLEST_KERNEL:g} and {LARGEST_KERNEL:g}, "
+            f"got {largest:.3g}: divide it by its mean diagonal."
+        )
 
 
 def as_range(index):

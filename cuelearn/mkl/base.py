@@ -481,6 +481,11 @@ def axes_of(ax):
     return ax
 
 
+def check_has(estimator, attribute):
+    if not hasattr(estimator, attribute):
+        raise ValueError(f"estimator must have {attribute}, got {type(estimator).__name__}")
+
+
 class KernelWeightsDisplay:
     r"""Bar chart of the kernels' shares, :math:`|\alpha_j|/\sum_k |\alpha_k|`.
 
@@ -511,8 +516,7 @@ class KernelWeightsDisplay:
     def from_estimator(cls, estimator, *, ax=None, most=30):
         """Draw the `most` largest weights of a fitted estimator that has `summary`."""
         check_is_fitted(estimator)
-        if not hasattr(estimator, "summary"):
-            raise ValueError(f"estimator must have kernel weights, got {type(estimator).__name__}")
+        check_has(estimator, "summary")
         return cls(estimator.summary()).plot(ax, most=most)
 
     def plot(self, ax=None, *, most=30):
@@ -575,8 +579,7 @@ class ConvergenceDisplay:
     def from_estimator(cls, estimator, *, x="seconds", ax=None):
         """Draw the `history_` of a fitted estimator."""
         check_is_fitted(estimator)
-        if not hasattr(estimator, "history_"):
-            raise ValueError(f"estimator must have history_, got {type(estimator).__name__}")
+        check_has(estimator, "history_")
         history = estimator.history_
         measured = getattr(
             estimator, "_convergence", "objective" if "objective" in history else "online_error"

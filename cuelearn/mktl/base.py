@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
 from cuelearn.core.estimator import StrOptions, parameters, validated
-from cuelearn.expect import expect, expect_list, warn_user
+from cuelearn.expect import expect, expect_distinct, expect_list, expect_shape, warn_user
 from cuelearn.kernels import CrossBank
 from cuelearn.kernels.matrices import one_warning
 from cuelearn.kernels.specifications import check_samples, extract_columns, feature_places, resolve_columns
@@ -72,11 +72,8 @@ class PriorScores:
         names = []
         for k, (name, prior, index) in enumerate(self.entries):
             values, own_names = scores_of(name, prior, index, X)
-            if self._widths is not None and values.shape[1] != self._widths[k]:
-                raise ValueError(
-                    f"prior {name!r} must give {self._widths[k]} columns of scores, as when the model was "
-                    f"fitted, got {values.shape[1]}"
-                )
+            if self._widths is not None:
+                expect_shape(f"scores of prior {name!r}", values, (len(values), self._widths[k]))
             parts.append(values)
             names += own_names
         if self._widths is None:
@@ -136,8 +133,6 @@ def checked_priors(priors, n_features, feature_names):
                 f"priors must be a list of (name, prior) or (name, prior, columns), got the entry {entry!r}"
             )
         name, prior, columns = (*entry, None)[:3]
-        if name in [other[0] for other in entries]:
-            raise ValueError(f"priors must have different names, got {name!r} twice")
         scores = hasattr(prior, "decision_function") or hasattr(prior, "predict_proba")
         if isinstance(prior, type) or not (prior == PASSTHROUGH if isinstance(prior, str) else scores):
             raise ValueError(
@@ -150,6 +145,7 @@ def checked_priors(priors, n_features, feature_names):
                 raise TypeError(f"prior {name!r}: columns must not be a function, got {columns!r}")
             index = resolve_columns(name, columns, None, n_features, places, kind="prior")
         entries.append((name, prior, index))
+    expect_distinct("the names of priors", [name for name, _, _ in entries])
     return entries
 
 
@@ -223,13 +219,13 @@ def given_scores(scores, n_samples, n_columns=None):
         names = [f"score {k}" for k in range(values.shape[1])]
         if hasattr(frame, "iloc"):
             names = list(map(str, frame.columns))
-    if n_columns not in (None, values.shape[1]):
-        raise ValueError(
-            f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}; "
+    if n_columns is not None:
+        hint = (
             "attach() gives a loaded model its priors again; a search or Pipeline passes scores on after "
             "sklearn.set_config(enable_metadata_routing=True) and "
             ".set_fit_request(scores=True).set_score_request(scores=True) of the estimator"
         )
+        expect_shape("scores", values, (n_samples, n_columns), hint)
     return values, names
 
 
@@ -289,6 +285,9 @@ class TransferClassifier(KernelClassifier):
         self._finish()
         return self
 
+    def _refuse_priors(self):
+        raise ValueError("priors need X: with kernels='precomputed' pass their scores as scores=")
+
     def _begin(self, X, y, scores, sample_weight):
         """Class numbers, scaled scores of the training samples, sample weights."""
         for name in ("feature_names_in_", "n_features_in_"):
@@ -296,7 +295,7 @@ class TransferClassifier(KernelClassifier):
         labels, sample_weight = self._start(X, y, sample_weight)
         if self._is_precomputed():
             if self.priors is not None and len(self.priors):
-                raise ValueError("priors need X: with kernels='precomputed' pass their scores as scores=")
+                self._refuse_priors()
             of_priors = np.zeros((labels.size, 0))
             names = []
             self._priors = None
@@ -309,9 +308,7 @@ class TransferClassifier(KernelClassifier):
         given, given_names = given_scores(scores, labels.size)
         self._n_given = given.shape[1]
         self.prior_names_ = [*names, *given_names]
-        for i, name in enumerate(given_names):
-            if name in self.prior_names_[: len(names) + i]:
-                raise ValueError(f"scores must have unique names, got {name!r} twice")
+        expect_distinct("the names of priors and scores", self.prior_names_)
         values = np.concatenate([of_priors, given], axis=1)
         self.score_scale_ = self._scale_of(values, sample_weight)
         vars(self).pop("intercept_", None)
@@ -370,9 +367,7 @@ class TransferClassifier(KernelClassifier):
         """
         check_is_fitted(self)
         if self._is_precomputed():
-            raise ValueError(
-                "priors need X, but this model has precomputed kernels: pass their scores as scores="
-            )
+            self._refuse_priors()
         attached = self._prior_scores(priors)
         attached.expect(self.prior_names_[: len(self.prior_names_) - self._n_given])
         self.priors = priors

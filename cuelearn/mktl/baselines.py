@@ -277,7 +277,7 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     n, K = slopes.shape
     omega = weights / weights.mean()
     if not np.abs(slopes).max(initial=0.0) <= LARGEST:
-        raise OverflowError("slopes must be numbers of at most 1e100")
+        raise ValueError("scores are too large: they overflow in the leave-one-out predictions")
 
     def solution(beta, alpha, n_iter):
         value = float(np.mean(omega * np.maximum(0.0, offsets - slopes @ beta)))
@@ -468,12 +468,7 @@ def solve_multikt(
             of_scores = machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta
             turn = signs[:, k] / machine.diagonal
-            try:
-                ball = hinge_in_ball(turn * own, turn[:, None] * of_scores, zeta, max_radius, tol)
-            except OverflowError:
-                raise ValueError(
-                    "scores are too large: they overflow in the leave-one-out predictions"
-                ) from None
+            ball = hinge_in_ball(turn * own, turn[:, None] * of_scores, zeta, max_radius, tol)
             balls.append(ball)
             coefs.append(own - of_scores @ ball.beta)
             biases.append(machine.intercept[k] - machine.intercept[len(classes) :] @ ball.beta)

@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.core.estimator import NON_NEGATIVE, SEQUENCE, Number, StrOptions, parameters
 from cuelearn.core.formulas import first_best, resolve_p
 from cuelearn.core.samples import as_generator, class_weights
+from cuelearn.expect import expect, expect_list
 from cuelearn.mkl.optimum.problem import MKLProblem, weights_of
 from cuelearn.mkl.rivals.single import stratified_folds
 from cuelearn.mkl.stochastic.obscure import solve_obscure
@@ -248,12 +249,7 @@ class MKTL(TransferClassifier):
         vars(self).pop("p_scores_", None)
         if isinstance(given, (str, numbers.Real)) or not hasattr(given, "__iter__"):
             return given
-        given = list(given)
-        tried = [resolve_p(p, 1)[0] for p in given]
-        if not tried:
-            raise ValueError("p must hold at least one exponent to choose from, got an empty sequence")
-        if any(isinstance(p, str) for p in given):
-            raise ValueError(f"p must be one word or a sequence of numbers in (1, 2], got {self.p!r}")
+        tried = [expect("p", p, above=1, high=2) for p in expect_list("p", given, "exponents in (1, 2]")]
         weight = sample_weight
         if sample_weight is None:
             weight = np.ones(labels.size)

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.expect import expect, expect_word, warn_user
+from cuelearn.expect import expect, expect_among, expect_distinct, expect_word, warn_user
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, check_candidates, starts_of_bags
 
 __all__ = [
@@ -178,8 +178,7 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
     """
     K = expect("n_labels", n_labels, kind="whole", low=1)
     votes = expect("votes", votes, kind="int", shape=("n_items", "n_annotators"), low=-1, high=K - 1)
-    if votes.max() < 0:
-        raise ValueError("votes must hold at least one label")
+    check_voted(votes >= 0)
     sigma = expect("smoothing", smoothing, above=0) / K
     tol = expect("tol", tol, low=0)
     most = expect("max_iter", max_iter, kind="whole", low=1)
@@ -208,6 +207,11 @@ def identified(votes, n_labels):
     return bool(triples or np.count_nonzero(n_votes >= 2) >= PAIRS * n_probabilities)
 
 
+def check_voted(voted):
+    if not voted.any():
+        raise ValueError("votes must hold at least one label")
+
+
 def as_table(votes):
     """Votes as a DataFrame of objects, a row per item and a column per annotator, NaN where there is none."""
     named = set(ROWS) & set(getattr(votes, "columns", ()))
@@ -218,8 +222,7 @@ def as_table(votes):
         # pandas makes floats of integers where it joins tables
         item = expect("votes['item'], the row of X,", votes["item"], kind="whole", shape=("n_votes",), low=0)
         votes = votes.assign(item=item)
-        if votes.duplicated(["item", "annotator"]).any():
-            raise ValueError("votes must hold at most one label of an annotator for an item")
+        expect_distinct("votes: pairs of item and annotator", zip(item.tolist(), votes["annotator"]))
         n_voted = np.unique(item).size
         if n_voted < VOTED * (item.max() + 1):
             raise ValueError(f"votes must number items by the rows of X, got {n_voted} up to {item.max()}")
@@ -242,21 +245,17 @@ def coded(table, classes):
     minus = np.zeros(none.shape, dtype=bool)
     minus[~none] = values[~none] == -1
     none |= minus
-    if none.all():
-        raise ValueError("votes must hold at least one label")
+    check_voted(~none)
     given = classes is not None
     if not given and len({isinstance(value, str) for value in values[~none]}) > 1:
         raise ValueError("votes must be numbers or text, got both")
     classes = np.asarray(classes if given else np.unique(values[~none].tolist()))
     if np.any(classes == -1) or (minus.any() and classes.size == 1 and not given):
         raise ValueError("classes must not include -1, which stands for no vote: number them from 0")
-    if np.unique(classes).size < classes.size:
-        raise ValueError(f"classes must be distinct, got {classes.tolist()}")
+    expect_distinct("classes", classes.tolist())
     votes = np.full(values.shape, -1)
     votes[~none] = pd.Index(classes).get_indexer(values[~none].tolist())
-    unknown = ~none & (votes < 0)
-    if unknown.any():
-        raise ValueError(f"votes must be among classes, got {values[unknown][0]!r}")
+    expect_among("votes", values[~none].tolist(), classes.tolist())
     return votes, classes
 
 

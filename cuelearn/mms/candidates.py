@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 
 from cuelearn.compiled import inner, loop
 from cuelearn.core.samples import as_generator, check_sample_weight
-from cuelearn.expect import expect, expect_instance, expect_list
+from cuelearn.expect import expect, expect_distinct, expect_instance, expect_list, expect_shape
 from cuelearn.mms.matching import (
     Matching,
     Scratch,
@@ -172,18 +172,13 @@ def check_candidates(candidates, n_rows=None, classes=None):
 
 def check_bag_weights(sample_weight, candidates):
     """Bag weights in float64, or None; also from weights per instance, as scikit-learn's tools index them."""
-    shape = np.shape(sample_weight)
-    if shape == (candidates.n_instances,):
+    if np.shape(sample_weight) == (candidates.n_instances,):
         of_instances = np.asarray(sample_weight)
         sample_weight = of_instances[candidates.bag_starts[:-1]]
-        shape = sample_weight.shape
         if not np.array_equal(sample_weight[candidates.bag_of], of_instances, equal_nan=True):
             raise ValueError("sample_weight must be the same for all instances of a bag")
-    if shape not in ((), (candidates.n_bags,)):
-        raise ValueError(
-            f"sample_weight must have one weight per bag of candidates, {candidates.n_bags}, got shape "
-            f"{shape}; in cross-validation give w[candidates.bag_of], one per instance"
-        )
+    hint = "one weight per bag of candidates; in cross-validation give w[candidates.bag_of], one per instance"
+    expect_shape("sample_weight", sample_weight, [(), (candidates.n_bags,)], hint)
     return check_sample_weight(sample_weight, candidates.n_bags)
 
 
@@ -209,8 +204,7 @@ def matching_bag(name, given):
     words = words.reshape(len(words), -1)
     if len(words) > MOST_WORDS:
         raise ValueError(f"{name} must have at most {MOST_WORDS} words, got {len(words)}")
-    if len(np.unique(words, axis=0)) != len(words):
-        raise ValueError(f"{name} must have distinct words, got the same labels twice")
+    expect_distinct(f"{name}.words", [tuple(word) for word in words.tolist()])
     width = len(words) + 1  # null first
     allowed = expect(f"{name}.allowed", given.allowed, kind="bool", shape=("n_regions", width))
     return Matching(words.astype(np.int32), allowed)
@@ -231,9 +225,7 @@ def once_or_each(name, value, P, is_once=np.isscalar):
     """A list of P values, given once (as `is_once` tells) or per attribute."""
     if is_once(value):
         return [value] * P
-    if not hasattr(value, "__len__") or len(value) != P:
-        raise ValueError(f"{name} must be given once or once for each of the {P} attributes")
-    return list(value)
+    return expect_list(name, value, "values, one for each attribute", P)
 
 
 def without_repeats(bag, prior):
@@ -329,10 +321,9 @@ class CandidateSet:
                 read = matching_bag
             bags.append(read(f"candidates[{i}]", given))
         P = labels_in(bags[0]).shape[-1]
+        shapes = [("n_words", P), ("n_candidates", "n_instances", P)]
         for i, bag in enumerate(bags):
-            width = labels_in(bag).shape[-1]
-            if width != P:
-                raise ValueError(f"candidates[{i}] must have {P} attributes as the others, got {width}")
+            expect_shape(f"candidates[{i}]", labels_in(bag), shapes, "all bags have the same attributes")
         self.n_attributes = P
         self._name_labels(n_labels, classes)
         self._check_labels(bags, null)
@@ -357,8 +348,8 @@ class CandidateSet:
                 raise ValueError(
                     f"classes must name the labels of {P} attributes, as many as n_labels says, got {n_names}"
                 )
-            if any(len(np.unique(c)) != len(c) for c in classes):
-                raise ValueError("classes must hold every name once")
+            for names in classes:
+                expect_distinct("classes", names.tolist())
             sizes = n_names
         self.n_labels = sizes
         self.classes = classes

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from cuelearn.expect import expect_instance, expect_list, expect_word
+from cuelearn.expect import expect_among, expect_distinct, expect_instance, expect_list, expect_word
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, Matching
 
 __all__ = [
@@ -146,8 +146,7 @@ class Vocabulary:
     def __init__(self, names, verbs=()):
         people = given_words("names", names)
         actions = given_words("verbs", verbs)
-        if not people:
-            raise ValueError("names must hold at least one name, got none")
+        expect_list("names", people, "names")
         self.name_forms = index_of({form: name for name, forms in people.items() for form in forms})
         self.verb_forms = index_of_verbs(actions)
         self.name_label = dict.fromkeys(people, 0)
@@ -170,12 +169,9 @@ class Vocabulary:
                 chosen = known
             else:
                 chosen = expect_list(what, chosen, "labels", least=0)
-            unknown = set(chosen) - {NULL, *known}
-            if unknown:
-                raise ValueError(f"{what} must be labels of the vocabulary, got {min(map(str, unknown))!r}")
+            expect_among(what, chosen, [NULL, *known])
             kept.append([label for label in known if label in chosen])
-        if not kept[0]:
-            raise ValueError("names must keep at least one name, got none")
+        expect_list("names", kept[0], "names")
         smaller = copy(self)
         smaller._keep(*kept)
         return smaller
@@ -428,9 +424,8 @@ def checked_mentions(caption, vocabulary):
     checked = []
     for number, mention in enumerate(caption):
         expect_instance(f"caption[{number}]", mention, Mention)
-        known = mention.name in vocabulary.name_label
-        if not known or mention.verb and mention.verb not in vocabulary.verb_label:
-            raise ValueError(f"caption[{number}] must have words of the vocabulary, got {mention}")
+        expect_among(f"caption[{number}].name", [mention.name], vocabulary.name_label)
+        expect_among(f"caption[{number}].verb", [mention.verb], ["", *vocabulary.verb_label])
         match = re.fullmatch(PLACE, mention.place)
         place = None
         if match:
@@ -518,12 +513,9 @@ def mask_of(n, fixed, free, n_words):
 
 
 def checked_attributes(attributes):
-    known = ()
-    if isinstance(attributes, (tuple, list)):
-        known = tuple(attributes)
-    if known not in (("name",), ("verb",), ("name", "verb"), ("verb", "name")):
-        raise ValueError(f"attributes must be ('name',), ('verb',) or ('name', 'verb'), got {attributes!r}")
-    return known
+    names = expect_list("attributes", attributes, "'name' and 'verb'")
+    expect_among("attributes", names, ("name", "verb"))
+    return tuple(expect_distinct("attributes", names))
 
 
 def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",), constraints="ABCD"):
@@ -591,8 +583,8 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
     mentioned = checked_mentions(caption, vocabulary)
     attributes = checked_attributes(attributes)
     expect_word("constraints", constraints, ("ABCD", "ABC"))
-    if "verb" in attributes and len(vocabulary.verbs) == 1:
-        raise ValueError("vocabulary must hold verbs for the attribute 'verb', got none")
+    if "verb" in attributes:
+        expect_list("vocabulary.verbs", vocabulary.verbs[1:], "verbs")
     instances, boxes, note = find_instances(*checked_regions(regions), attributes)
     notes = []
     if note:

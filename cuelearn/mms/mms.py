@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.samples import FLOATS, as_generator, check_sample_weight, validate_samples
-from cuelearn.expect import warn_user
+from cuelearn.expect import expect_shape, warn_user
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.rows import combine, combined_scores, quadratic_forms
 from cuelearn.kernels.specifications import as_samples, check_kernels
@@ -118,8 +118,7 @@ class BagClassifier(Estimator):
             return self._agreement(X, y, candidates, sample_weight)
         predicted = self.predict(X, candidates)
         y = np.asarray(y)
-        if y.shape != predicted.shape:
-            raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
+        expect_shape("y", y, predicted.shape)
         weights = check_sample_weight(sample_weight, len(y))
         right = (predicted == y).reshape(len(y), -1)
         if weights is not None:

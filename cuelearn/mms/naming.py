@@ -34,7 +34,7 @@ from cuelearn.core.estimator import (
 )
 from cuelearn.core.run import Run
 from cuelearn.core.samples import FLOATS
-from cuelearn.expect import expect, expect_word
+from cuelearn.expect import expect, expect_shape, expect_word
 from cuelearn.mms.candidates import check_bag_weights, check_candidates, once_or_each
 from cuelearn.mms.inference import best_candidates, mean_candidates
 from cuelearn.mms.matching import Scratch
@@ -194,8 +194,7 @@ class EMNaming(BagClassifier):
             columns = once_or_each("columns", self.columns, self.n_attributes_, is_one_choice)
             arrays = [chosen_columns(X, own) for own in columns]
         for part, width in zip(arrays, self.n_features_, strict=False):
-            if part.shape[1] != width:
-                raise ValueError(f"X must have {width} columns as in fit, got {part.shape[1]}")
+            expect_shape("X", part, (len(X), width))
         return arrays
 
     def _log_priors(self):

@@ -308,8 +308,6 @@ def held_back(labels, share, rng, sample_weight=None):
         return train, test
     alone, weighted = single_samples(weighted, labels)
     classes = np.unique(labels[weighted])
-    if classes.size == 0:
-        raise ValueError("y must hold at least 2 samples of a class, to hold one back")
     n = weighted.size
     size = min(max(round(share * n), classes.size), n - classes.size)
     options = {"stratify": labels[weighted], "random_state": int(rng.integers(2**31 - 1))}

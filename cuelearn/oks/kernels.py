@@ -226,7 +226,8 @@ class Columns:
             for name, _, columns in self.triples:  # names the invalid columns
                 extract_columns(X, np.asarray(columns), name)
         for j in np.flatnonzero(self.kernels.quantity == CHI2):
-            check_nonnegative(data[:, self.kernels.start[j] : self.kernels.stop[j]], self.names[j])
+            own = data[:, self.kernels.start[j] : self.kernels.stop[j]]
+            check_nonnegative(own, f"cue {self.names[j]!r}")
         scale = np.ones((len(data), len(self)))
         if self._scaled.any():
             values = np.empty_like(scale)

@@ -400,8 +400,8 @@ class OMCL(MultiCueClassifier):
             integrator = Adapted(integrator, n_classes)
         super()._open(X, n_classes)
         self.integrator_ = integrator
-        if self.average and not self._can_average:
-            raise ValueError(f"{NEEDS_OWN}: give average=False")
+        if self.average:
+            self._check_average()
         if isinstance(integrator, KernelLearner):  # its scale comes from the first scores
             resolve_kernel(integrator.kernel or RBF(), np.zeros((X.shape[-2], 1)))
         if isinstance(integrator, LinearLearner):
@@ -415,6 +415,10 @@ class OMCL(MultiCueClassifier):
     def _can_average(self):
         own = all(isinstance(learner, CueLearner) for learner in self.learners_)
         return own and isinstance(self.integrator_, LinearLearner)
+
+    def _check_average(self):
+        if not self._can_average:
+            raise ValueError(f"{NEEDS_OWN}: give average=False")
 
     def _observe(self, X, labels, weights):
         average = self._can_average
@@ -458,8 +462,7 @@ class OMCL(MultiCueClassifier):
     def _scores(self, X, average=None):
         if not (self.average if average is None else average):
             return self.integrator_._scores(np.concatenate(self._cue_scores(X, False), axis=1), False)
-        if not self._can_average:
-            raise ValueError(NEEDS_OWN)
+        self._check_average()
         inputs = [learner._inputs(self._part(X, j)) for j, learner in enumerate(self.learners_)]
         return sum(part @ self._averaged_coef(j).T for j, part in enumerate(inputs))
 

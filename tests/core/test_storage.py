@@ -1,5 +1,6 @@
 """Files of values and models, without pickle."""
 
+import importlib
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import pytest
 from cuelearn.core import storage
 from cuelearn.core.storage import atomic_write, pack, read_model, unpack
 from cuelearn.kernels import RBF
-from cuelearn.mkl import OBSCURE
+from cuelearn.mkl import OBSCURE, PegasosMKL
 
 X = np.random.default_rng(0).normal(size=(40, 3)) + np.eye(3)[np.arange(40) % 3]
 VALUES = {
@@ -48,6 +49,14 @@ def test_values_come_back(name):
 def test_what_cannot_be_stored(value):
     with pytest.raises(TypeError, match=r"^the result\['x'\]\[0\] (is|has)"):
         pack({"x": [value]}, "the result")
+
+
+def test_files_that_name_a_module_that_moved_are_read():
+    for module in {*storage.MOVED.values()}:
+        importlib.import_module(module)
+    plain, arrays = pack(PegasosMKL())
+    plain["__kind__"] = "cuelearn.mkl.stochastic.pegasos:PegasosMKL"
+    assert type(unpack(plain, arrays)) is PegasosMKL
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):

@@ -157,7 +157,7 @@ def test_streams_of_draws_are_apart():
 def test_bad_input_in_one_sentence():
     X, y = labelled(20, 4)
     for given, words in [
-        ({"X": X[:5]}, "X must be a matrix with a row for each label"),
+        ({"X": X[:5]}, "X must have shape"),
         ({"y": np.zeros(20)}, "y must hold at least 2 classes, got 1"),
         ({"bag_size": 1, "p_correlated": 0.5}, "p_correlated must be smaller for bags of 1"),
     ]:

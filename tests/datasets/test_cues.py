@@ -321,8 +321,8 @@ def test_kernels_fit_the_cues(pictures):
 @pytest.mark.parametrize(
     "changes, cues, options, message",
     [
-        ({}, ["colour", "smell"], {}, "cues must be some of"),
-        ({}, ["colour", "colour"], {}, "each once"),
+        ({}, ["colour", "smell"], {}, "cues must be among"),
+        ({}, ["colour", "colour"], {}, "cues must be distinct"),
         ({"masks": None}, ["RGB", "moments"], {}, "cue 'moments' needs masks"),
         ({}, ["bow"], {}, "train must name the rows"),
         ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str"),

@@ -474,15 +474,21 @@ def one_of(kernel, columns=slice(None)):
         ("ExpDistance: metric must be", lambda X: ExpDistance("cosine")),
         ("cue 'a': column 'red' is not in X", lambda X: one_of(RBF(), "red")(frame(X))),
         ("cue 'a': columns must .* from -30 to 29, got 30", one_of(RBF(), [0, 30])),
-        ("cue 'a': columns must select at least one", one_of(RBF(), [])),
+        ("cue 'a': columns must be a list of columns, at least 1", one_of(RBF(), [])),
         ("more than once", lambda X: one_of(RBF(), "x")(pd.DataFrame(np.ones((3, 2)), columns=["x", "x"]))),
-        ("names must be unique", lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X)),
-        (r"cue 'a'.*square.*\(150, 30\)", one_of(Precomputed())),
+        (
+            "the names of kernels must be distinct, got 'a' twice",
+            lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X),
+        ),
+        (r"cue 'a'.*must have shape \(n, n\), got shape \(150, 30\)", one_of(Precomputed())),
         ("non-negative", lambda X: one_of(ExpDistance("precomputed"))(np.eye(4) - 1)),
         ("indices must be .* from -150 to 149", lambda X: KernelBank(None, X).rows([150])),
-        ("X_new has 29 columns", lambda X: KernelBank(None, X).cross(X[:, :29])),
+        (r"X_new must have shape \(n_samples, 30\)", lambda X: KernelBank(None, X).cross(X[:, :29])),
         (r"\(1, rows, 3\)", lambda X: KernelBank.from_stack(np.eye(3)).cross(np.ones((1, 2, 4)))),
-        ("at most once", lambda X: KernelBank.from_stack(np.eye(3)).select([0, 0])),
+        (
+            "kernel_idx must be distinct, got 0 twice",
+            lambda X: KernelBank.from_stack(np.eye(3)).select([0, 0]),
+        ),
     ],
 )
 def test_errors(X, message, make):

@@ -57,7 +57,7 @@ def test_bad_input():
     for match, call in (
         ("kernel must be computed from X here", lambda: resolve_kernel(ExpDistance("precomputed"), X)),
         ("scale from the first batch, which must hold at least 2", lambda: resolve_kernel(RBF(), X[:1])),
-        ("X must not be negative for a chi", lambda: SupportSet(Chi2(scale=1.0), True, -X)),
+        ("X: chi2 and distances need non-negative values", lambda: SupportSet(Chi2(scale=1.0), True, -X)),
         (r"X must have shape \(40, 40\)", lambda: PrecomputedSupport().batch(X)),
     ):
         with pytest.raises(ValueError, match=match):

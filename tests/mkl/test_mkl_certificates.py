@@ -116,7 +116,10 @@ def test_objective_is_a_plain_computation(point, seed):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"dual_point": np.full((25, 3), -0.1)}, "dual_point must be non-negative"),
+        (
+            {"dual_point": np.full((25, 3), -0.1)},
+            "dual_point must have shape .* and hold finite numbers >= 0, got -0.1",
+        ),
         ({"dual_coef": np.zeros((25, 3))}, "kernel_weights"),
         ({"y": np.zeros(25)}, "y must hold at least 2 classes"),
         ({"kernels": np.zeros((3, 25, 24))}, "n_kernels, n, n"),

@@ -52,7 +52,7 @@ def test_samples_that_every_kernel_maps_to_zero():
 def test_kernels_of_a_batch_are_with_all_samples_so_far():
     K, y = make_stack(np.random.default_rng(0), 30, 3, 3)
     model = OM2("precomputed")
-    with pytest.raises(ValueError, match=r"X must have shape \(n_kernels, n, 0 \+ n\)"):
+    with pytest.raises(ValueError, match=r"X must have shape \(3, 5, 5\)"):
         model.partial_fit(K[:, :5, :4], y[:5], classes=[0, 1, 2])
     with pytest.raises(ValueError, match="must be symmetric"):
         model.partial_fit(np.arange(75.0).reshape(3, 5, 5), y[:5], classes=[0, 1, 2])

@@ -134,10 +134,10 @@ def test_votes_that_do_not_determine_confusions(n, n_annotators, n_labels, accur
     "change, message",
     [
         ({"votes": [[None, None]]}, "votes must hold at least one label"),
-        ({"classes": [0, 1]}, "votes must be among classes, got 2"),
+        ({"classes": [0, 1]}, "votes must be among 0, 1, got 2"),
         (
             {"votes": pd.DataFrame({"item": [0, 0], "annotator": [1, 1], "label": [0, 1]})},
-            "at most one label",
+            "votes: pairs of item and annotator must be distinct",
         ),
         ({"votes": pd.DataFrame({"item": [0, np.nan], "annotator": 1, "label": 0})}, "the row of X, must"),
         ({"votes": pd.DataFrame({"item": [0, 9], "a": [1, 1]})}, "columns item, annotator, label or none"),

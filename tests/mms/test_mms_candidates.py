@@ -278,7 +278,7 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
         ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] must hold labels from 0 to 2, got 4"),
         ([[["Ada", "Alan"]]], {}, r"candidates\[0\] must .*, got dtype <U4 .* go to classes="),
         ([[[0, 2**31]]], {}, r"candidates\[0\] must .*, got 2147483648"),
-        ([[[[0, 1]]]], {"n_labels": (3,)}, "n_labels must be given once or once for each"),
+        ([[[[0, 1]]]], {"n_labels": (3,)}, "n_labels must be a list of 2 values, one for each"),
         ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a Match"),
         ([Matching(np.array([[0]]), np.ones((1, 2), bool))], {"null": 0}, ".* no word whose labels are all"),
         ([Matching(np.array([[1]]), np.eye(1, 2) > 0)], {"null": 0}, ".* allow at least one labeling vector"),

@@ -234,13 +234,13 @@ FACE = Region("face", (0, 0, 10, 10))
     [
         (ValueError, lambda v: read("Ann", FACE, v), r"regions\[0\] must be a Region"),
         (TypeError, lambda v: Vocabulary("Ann"), "names must be a list of words or a dict from a word to"),
-        (ValueError, lambda v: read([Mention("Ann")], [FACE], v), r"caption\[0\] must have words of the"),
+        (ValueError, lambda v: read([Mention("Ann")], [FACE], v), r"caption\[0\].name must be among"),
         (ValueError, lambda v: read("Ann", [("hand", (0, 0, 1, 1))], v), r"regions\[0\] must be a Region"),
         (ValueError, lambda v: read("Ann", [("face", (5, 0, 5, 1))], v), r"regions\[0\] must be a Region"),
         (ValueError, lambda v: read("Ann", bodies(1), v), "regions must hold a face, to which a name"),
         (ValueError, lambda v: read("Ann", [FACE], v, attributes=["noun"]), "attributes must be"),
         (ValueError, lambda v: Vocabulary(["null"]), "names must hold every word once, none of them 'null'"),
-        (ValueError, lambda v: v.only(names=["Bo"]), "names must be labels of the vocabulary, got 'Bo'"),
+        (ValueError, lambda v: v.only(names=["Bo"]), "names must be among .*, got 'Bo'"),
         (ValueError, lambda v: candidate_set([("Ann", [])], v), r"items\[0\]: regions .* at least 1"),
     ],
 )

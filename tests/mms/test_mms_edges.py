@@ -140,7 +140,7 @@ def test_errors_of_all(model):
         (lambda: model.fit(X, y), TypeError, "candidates must be a CandidateSet"),
         (lambda: model.fit(X[1:], sets), ValueError, fewer + "14"),
         (lambda: model.fit(np.full_like(X, np.nan), sets), ValueError, "NaN"),
-        (lambda: model.fit(X, sets).predict(X[:, :3]), ValueError, "5 features|X must have 5 columns"),
+        (lambda: model.fit(X, sets).predict(X[:, :3]), ValueError, "5 features|X must have shape"),
         (lambda: model.predict(X[:4], sets), ValueError, fewer + "4"),
         (lambda: model.predict(X, other), ValueError, "candidates must have the labels of training"),
         (lambda: model.score(X, y[1:]), ValueError, "y must have shape"),

@@ -429,7 +429,7 @@ X_26 = np.abs(np.random.default_rng(0).normal(size=(26, 3)))
     [
         (GMMNaming(columns=slice(5, 9)), X_26, "columns must choose from the 3 columns"),
         (DistNaming(columns=[0, 7]), X_26, "columns must choose from the 3 columns"),
-        (DistNaming(columns=[slice(0, 2)] * 3), X_26, "columns must be given once or once for each of"),
+        (DistNaming(columns=[slice(0, 2)] * 3), X_26, "columns must be a list of 1 values, one for each"),
         (GMMNaming(n_components_pca=9), X_26, "n_components_pca must be an integer from 1 to 3, got 9"),
     ],
 )

@@ -90,7 +90,7 @@ def test_weighted_svm_and_objective(solver, sizes):
 def test_bad_weights(model):
     X, sets, weights = bags(model)
     for bad, message in [
-        (np.ones(35), "sample_weight must have one weight per bag of candidates, 18"),
+        (np.ones(35), "sample_weight must have shape .* one weight per bag"),
         (np.arange(36.0), "sample_weight must be the same for all instances of a bag"),
         (np.zeros(18), "(?i)sample.weight"),
     ]:

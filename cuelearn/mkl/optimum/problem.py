@@ -378,11 +378,13 @@ class LossProblem(MKLProblem):
 
     def __init__(self, bank, targets, loss, n_outputs=1, **options):
         of_numbers = n_outputs == 1
-        if not of_numbers and not np.all(np.isin(targets, np.arange(n_outputs))):
-            raise ValueError(f"targets must be class indices from 0 to {n_outputs - 1}")
-        targets = np.ascontiguousarray(targets, dtype=np.float64 if of_numbers else np.int64)
-        if not np.all(np.isfinite(targets)):
-            raise ValueError("targets must be finite")
+        if of_numbers:
+            targets = expect("targets", targets, shape=("n_samples",))
+        else:
+            targets = expect(
+                "targets", targets, kind="whole", shape=("n_samples",), low=0, high=n_outputs - 1
+            )
+        targets = np.ascontiguousarray(targets)
         super().__init__(bank, np.zeros(targets.shape) if of_numbers else targets, n_outputs, **options)
         self.loss = resolve_loss(loss, "number" if of_numbers else "class")
         self.labels = targets
@@ -507,8 +509,7 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     a = expect("dual_point", dual_point, shape=(problem.bank.n_samples, problem.n_classes)).copy()
     rows = np.arange(len(a))
     a[rows, problem.labels] = 0.0
-    if a.min(initial=0.0) < 0.0:
-        raise ValueError("dual_point must be non-negative")
+    expect("dual_point", a, shape=a.shape, low=0)
     coef = -a
     coef[rows, problem.labels] = a.sum(axis=1)
     bound, scale, coef = problem.dual_bound(coef)

@@ -26,6 +26,7 @@ from cuelearn.core.run import progress
 from cuelearn.core.samples import loss_weights
 from cuelearn.expect import expect
 from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.rivals.perclass import check_solved
 from cuelearn.mkl.rivals.single import FOLDS, kernel_alone, stratified_folds
 from cuelearn.mkl.rivals.svm import one_versus_rest, problem_weights, targets_of
 
@@ -150,8 +151,7 @@ class MarginProgram:
             solution = linprog(method=method, **program)
             if solution.status == 0:
                 break
-        else:
-            raise RuntimeError(f"the linear program over the kernel weights failed: {solution.message}")
+        check_solved(solution)
         weights = -np.asarray(solution.ineqlin.marginals)[:n_weights].reshape(n_sums, self.n_kernels)
         weights[weights < SMALLEST_WEIGHT] = 0.0
         weights /= weights.sum(axis=1, keepdims=True)

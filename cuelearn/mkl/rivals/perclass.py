@@ -27,7 +27,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.run import Run
 from cuelearn.core.samples import class_weights
-from cuelearn.expect import expect, warn_user
+from cuelearn.expect import expect, expect_shape, warn_user
 from cuelearn.kernels.rows import quadratic_forms
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.rivals.svm import problem_weights
@@ -47,6 +47,12 @@ __all__ = [
     "documented",
     "run_classes",
 ]
+
+
+def check_solved(solution):
+    """RuntimeError if HiGHS failed."""
+    if solution.status != 0:
+        raise RuntimeError(f"the linear program over the kernel weights failed: {solution.message}")
 
 
 class CuttingPlanes:
@@ -80,8 +86,7 @@ class CuttingPlanes:
         bounds = [(0.0, None)] * self.n_kernels + [(None, None)]
         cost = np.r_[np.zeros(self.n_kernels), 1.0]
         solution = linprog(cost, **at_most, **of_sum, bounds=bounds, method="highs-ds")
-        if solution.status != 0:
-            raise RuntimeError(f"the linear program over the kernel weights failed: {solution.message}")
+        check_solved(solution)
         d = np.maximum(0.0, solution.x[:-1])
         d /= d.sum()
         # dual value of the feasible multipliers: a bound for any tolerance
@@ -198,11 +203,7 @@ def is_indicator(y, one_column=False):
 def signs_of(y, n_samples, name="y"):
     """An indicator matrix (0/1 or -1/1, or sparse) as signs, (n_classes, n)."""
     values = as_array(name, y)
-    if values.ndim != 2 or len(values) != n_samples or values.shape[1] == 0:
-        raise ValueError(
-            f"{name} must have one row per sample, {n_samples}, and a column per class, got shape "
-            f"{values.shape}"
-        )
+    expect_shape(name, values, (n_samples, "n_classes"))
     numeric = holds_numbers(values)
     levels = np.unique(values) if numeric else values.ravel()
     if not numeric or not (np.isin(levels, (0, 1)).all() or np.isin(levels, (-1, 1)).all()):

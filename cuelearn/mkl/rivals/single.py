@@ -10,6 +10,7 @@ from cuelearn.core.estimator import parameters
 from cuelearn.core.formulas import competitor, first_best
 from cuelearn.core.run import Run
 from cuelearn.core.samples import as_generator, single_samples, warn_if_sorted
+from cuelearn.expect import expect_word
 from cuelearn.kernels.rows import announce_matrix, combined_kernel
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.rivals.perclass import MultiLabelMKL, is_indicator, numbers_of
@@ -46,8 +47,6 @@ def stratified_folds(labels, n_folds, random_state, given=None, sample_weight=No
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
     alone, rows = single_samples(rows, labels)
-    if rows.size == 0:
-        raise ValueError("y must hold at least 2 samples of a class for cross-validation")
     labels = labels[rows]
     smallest = np.unique(labels, return_counts=True)[1].min()
     if random_state is None or isinstance(random_state, np.random.Generator):
@@ -311,8 +310,7 @@ class KernelPA(KernelClassifier):
             return np.full(n_kernels, 1.0 / n_kernels)
         if self.kernel in names:
             return np.eye(n_kernels)[names.index(self.kernel)]
-        if self.kernel != "best":
-            raise ValueError(f"kernel must be 'average', 'best' or one of {names}, got {self.kernel!r}")
+        expect_word("kernel", self.kernel, ("average", "best", *names))
 
         def fit_scores(kernel, train, cross):
             fold_rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.compiled import njit
 from cuelearn.core.samples import loss_weights
-from cuelearn.expect import expect, warn_user
+from cuelearn.expect import expect, expect_instance, warn_user
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.rows import combined_kernel, quadratic_forms
@@ -303,8 +303,7 @@ class SharedProblem:
     """
 
     def __init__(self, bank, signs, C, svm_tol=1e-3, max_sweeps=10_000, *, weights=None):
-        if not isinstance(bank, KernelBank):
-            raise ValueError(f"bank must be a KernelBank, got {type(bank).__name__}")
+        expect_instance("bank", bank, KernelBank)
         self.signs = np.ascontiguousarray(signs, dtype=np.float64)
         shape = self.signs.shape
         n = bank.n_samples

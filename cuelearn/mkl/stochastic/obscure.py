@@ -100,6 +100,11 @@ def visit_obscure_loss(order, start, mistakes, run, loss, response, online, para
     return order.shape[0]
 
 
+def refuse_alpha(problem):
+    if problem.alpha != 0.0:
+        raise ValueError(f"alpha must be 0, got {problem.alpha!r}; solve_ufo takes the (2,1) norm")
+
+
 def solve_obscure(
     problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", name="OBSCURE", **options
 ):
@@ -139,8 +144,7 @@ def solve_obscure(
     >>> bool(result.dual_gap <= 0.01 * result.objective)
     True
     """
-    if problem.alpha != 0.0:
-        raise ValueError(f"alpha must be 0 for OBSCURE, got {problem.alpha!r}; UFOMKL takes the (2,1) norm")
+    refuse_alpha(problem)
     training = Training(problem, name=name, **options)
     n_epochs_online = expect("n_epochs_online", n_epochs_online, kind="whole", low=0)
     n_epochs = expect("n_epochs", n_epochs, kind="whole", low=0)
@@ -255,8 +259,7 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
     >>> solve_pegasos_mkl(problem, tol=0.01, finish=True).converged
     True
     """
-    if problem.alpha != 0.0:
-        raise ValueError(f"alpha must be 0 for Pegasos-MKL, got {problem.alpha!r}")
+    refuse_alpha(problem)
     training = Training(problem, name="Pegasos-MKL", **options)
     visit = problem.visits(visit_obscure, visit_obscure_loss)
     training.run_stage(

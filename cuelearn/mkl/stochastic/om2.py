@@ -251,11 +251,17 @@ class OM2(StochasticMKL):
     def n_queries_(self):
         return int(self.queried_.sum())
 
+    def _refuse_balanced(self):
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight must be None or a dict with a query and for partial_fit: "balanced" needs all y'
+            )
+
     @validated
     def fit(self, X, y, sample_weight=None):
         """As in the other methods; `sample_weight` are factors on the updates."""
-        if self.query is not None and self.class_weight == "balanced":
-            raise ValueError('class_weight must be None or a dict with a query: "balanced" needs all of y')
+        if self.query is not None:
+            self._refuse_balanced()
         super().fit(X, y, sample_weight)
         self._doubted = bool(self.bank_.indefinite)
         if not self._is_precomputed():
@@ -306,8 +312,7 @@ class OM2(StochasticMKL):
         labels = np.full(n_batch, -1)
         if not callable(y):
             labels = labels_within(labels_of(self, y, n_batch), self.classes_)
-        if self.class_weight == "balanced":
-            raise ValueError('class_weight must be None or a dict for partial_fit: "balanced" needs all of y')
+        self._refuse_balanced()
         weights = visit_weights(sample_weight, n_batch, stream=True)
         cost = loss_weights(weights, self.class_weight, self.classes_, labels)
         visited = np.flatnonzero(weights > 0.0)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.compiled import loop, njit
 from cuelearn.core.formulas import competitor, group_norm, link_weights
 from cuelearn.core.run import Run
-from cuelearn.expect import expect, warn_user
+from cuelearn.expect import expect, expect_word, warn_user
 from cuelearn.kernels.rows import combine_rows, flat_view, full_dot, gathered_dot
 from cuelearn.mkl.optimum.dual import finish_dual
 from cuelearn.mkl.optimum.problem import Point, Result
@@ -349,8 +349,7 @@ class Stream:
     """
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None, cost=None):
-        if scores not in ("auto", "recompute", "maintain"):
-            raise ValueError(f"scores must be 'auto', 'recompute' or 'maintain', got {scores!r}")
+        expect_word("scores", scores, ("auto", "recompute", "maintain"))
         self.problem = problem
         self.bank = problem.bank
         if not problem.keeps_scores:
@@ -630,10 +629,8 @@ SMALLEST = np.finfo(float).tiny
 
 def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
     """Visits of one epoch: a permutation, the given order, or independent draws ("iid")."""
-    if sampling == "iid":
+    if expect_word("sampling", sampling, ("permutation", "iid")) == "iid":
         return rng.integers(n_samples, size=n_samples)
-    if sampling != "permutation":
-        raise ValueError(f"sampling must be 'permutation' or 'iid', got {sampling!r}")
     if shuffle:
         return rng.permutation(n_samples)
     return np.arange(n_samples)
@@ -667,8 +664,7 @@ class Training:
         name="",
         **route,
     ):
-        if measure not in ("auto", "geometric", "every", "end"):
-            raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
+        expect_word("measure", measure, ("auto", "geometric", "every", "end"))
         self.problem = problem
         self.name = name
         self.certify = certify

@@ -80,6 +80,8 @@ def paired(ax, table, x, y, baseline, methods=None, *, runs="seed", **style):
     curves(ax, table, x, y, [method for method in methods if method != baseline], runs=runs, **style)
 
 
+#: A curve that ends left of this share of a panel's width ends early.
+EARLY = 0.8
 #: Largest quotient of the ends of an axis with further ticks.
 NARROW = 4.0
 
@@ -152,8 +154,10 @@ def name_ends(ax, gap=0.065, more=()):
             x, y = line.get_xydata()[-1]
             across = line.get_transform() == ax.get_yaxis_transform()
             ends.setdefault(label, (right if across else x, y, label, line.get_color()))
-    last = max((x for x, *_ in ends.values() if x < right), default=right)
-    named = [(x, y, name, color if x >= last else "#BBBBBB") for x, y, name, color in ends.values()]
+    named = []
+    for x, y, name, color in ends.values():
+        share, _ = ax.transLimits.transform(ax.transScale.transform((x, y)))  # of the width, left of the end
+        named.append((x, y, name, color if share >= EARLY else "#BBBBBB"))
     if named:
         end_labels(ax, named, gap)
 
@@ -163,7 +167,7 @@ def show_picture(ax, picture, title="", **options):
     ax.imshow(picture, **options)
     ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
-    ax.set_title(title, fontsize=8)
+    ax.set_title(title, fontsize=9)
 
 
 def matrix(ax, table, *, numbers="", rotation=0, fontsize=8, **options):
