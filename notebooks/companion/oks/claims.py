@@ -27,8 +27,8 @@ def _by_data(results, *figures):
 
 
 def _against(results, rival, share):
-    """OKS-SVM against a rival: accuracy, that after two passes, and with as many kernels as in the paper a share
-    of the time. Accuracies are means over splits, or those on the first, if the rival has no other."""
+    """OKS-SVM against a rival: accuracy, that after two passes, and with as many kernels as in the paper a
+    share of the time. Accuracies are means over splits, or those on the first, if the rival has no other."""
     for data, figure, table in _by_data(results, *TABLES):
         of_method = table.set_index(["method", "name"])
         oks, other = of_method.loc["OKS"].align(of_method.loc[rival], join="left")
