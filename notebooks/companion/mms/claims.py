@@ -225,7 +225,7 @@ def mms_5(results):
     table = results.table("thesis-alg-10-trained")
     if "n_names" in table:
         yield (
-            f"Pictures and captions are simulated, {table['n_names'].mean():.0f} names known in the mean; the "
+            f"Pictures and captions are simulated, {table['n_names'].mean():.0f} names in the mean; the "
             "scores are those of MMS trained on them."
         )
     more = results.table("thesis-alg-10-shares")
