@@ -3,14 +3,12 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from companion.run.claims import claims, judge
+from companion.run.claims import claims, judge, learnt
 from companion.run.records import read_parts, read_verdicts
-from companion.run.verdicts import part_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "figures" / "reference"
@@ -31,18 +29,26 @@ def judged_in(directory):
 def test_every_verdict_is_found_again_from_the_tables(directory, claim):
     """By one call, from nothing but the files beside the figures."""
     written, found = read_verdicts(directory).set_index("id").loc[claim], judge(claim, directory)
-    columns = ["verdict", "clock", "count", "bundled", "simulated", "unit", "figure", "data"]
+    columns = ["verdict", "on", "unit", "figure", "data", "text"]
     assert [getattr(found, column) for column in columns] == written[columns].tolist()
-    beside = read_verdicts(REFERENCE / "original").set_index("id")["original"]
-    assert written["original"].partition(":")[0] == beside.get(claim, "")
-    numbers = [np.nan if value is None else value for value in found[2:5]]
-    assert_allclose(numbers, written[["number", "low", "high"]].astype(float), rtol=1e-9)
+    assert [found.sets(), found.holding()] == written[["sets", "holding"]].tolist()
+    assert learnt(found) == written["learnt"]
     parts = read_parts(directory)
     parts = parts[parts["claim"] == claim].reset_index(drop=True)
-    again = pd.DataFrame(part_rows(found))
-    assert again[["part", "verdict", "measure"]].equals(parts[["part", "verdict", "measure"]])
-    for column in ("number", "low", "high"):
+    again = pd.DataFrame(found.part_rows())
+    texts = ["part", "is", "on", "verdict", "standing", "measure"]
+    assert again[texts].equals(parts[texts])
+    for column in ("number", "low", "high", "count_number"):
         assert_allclose(again[column].astype(float), pd.to_numeric(parts[column]), rtol=1e-9)
+
+
+def test_every_headline_is_a_part():
+    """Of every claim the headline is judged on one of the data sets that are to decide, and the sentence on
+    what one learns finds all its numbers."""
+    verdicts = read_verdicts(REFERENCE)
+    assert (verdicts["verdict"] != "not judged").all()
+    sentences = claims().loc[verdicts["id"], "learnt"]
+    assert (verdicts["learnt"].ne("").to_numpy() == sentences.ne("").to_numpy()).all()
 
 
 def test_every_claim_has_a_verdict():

@@ -31,7 +31,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 import cuelearn
-from companion import CHECKOUT, pictures
+from companion import CHECKOUT
 from companion.folders import LASER_FEATURE_NAMES, laser_features
 from companion.originals import load_original
 from companion.protocol import MEMORY_MANY, Task
@@ -240,7 +240,7 @@ WEATHERS = ("cloudy", "sunny", "night")
 N_SUBSEQUENCES = 5
 LEARNS = 7 / 10  # share of the objects that are used for training
 VALIDATES = 2 / 7  # share of these that is held back
-#: ETH-80's categories, as emoji; without service dogs, which teach visual words (`pictures.word_things`).
+#: ETH-80's categories, as emoji; without service dogs, which teach visual words (`word_things`).
 OBJECTS = {
     "apple": ("red apple", "green apple"),
     "car": (
@@ -381,10 +381,10 @@ def original_images(name, tier):
 
 def emoji_objects(n_views, seed):
     """Views of all drawings of `OBJECTS`, `y` the category; `frames` numbers each drawing as an "object"."""
-    drawings = pictures.emoji()
+    drawings = emoji()
     category = {thing: c for c, things in enumerate(OBJECTS.values()) for thing in things}
-    rows = pictures.drawings_of([k for k, name in enumerate(drawings.names) if name in category])
-    images = pictures.kept(pictures.seen, rows, n_views, seed)
+    rows = drawings_of([k for k, name in enumerate(drawings.names) if name in category])
+    images = kept(seen, rows, n_views, seed)
     y = np.array([category[name] for name in drawings.names[images.frames["thing"]]])
     frames = images.frames | {"object": images.frames["drawing"]}
     return images._replace(y=y, target_names=list(OBJECTS), frames=frames)
@@ -401,7 +401,7 @@ def idol2_tasks(images, permutations, n_jobs=1):
         splits = {k: idol2_split(images.frames, k) for k in permutations if idol2_permutation(k)[1] == learns}
         if splits:
             train = np.sort(next(iter(splits.values())).train)
-            data = pictures.kept(image_cues, images, list(CAMERA_CUES), train=train, n_jobs=n_jobs)
+            data = kept(image_cues, images, list(CAMERA_CUES), train=train, n_jobs=n_jobs)
             data = with_laser(data, images, train)
             distances = chi2_distances(data, CAMERA_CUES, n_jobs) | plain
             plain = {cue: distances[cue] for cue in distances if cue != "bow"}
@@ -433,7 +433,7 @@ def with_laser(data, images, train):
 
 def object_task(images, permutations, seed, n_jobs=1):
     """Objects never seen, split by object: of emoji, by drawing."""
-    data = pictures.kept(image_cues, images, list(OBJECT_CUES), n_jobs=n_jobs)
+    data = kept(image_cues, images, list(OBJECT_CUES), n_jobs=n_jobs)
     splits = {k: object_split(images.y, images.frames["object"], k, seed) for k in permutations}
     return CueTask(data, chi2_distances(data, OBJECT_CUES, n_jobs), splits)
 
@@ -446,10 +446,10 @@ def thing_task(task, frames, permutations, seed):
 
 def category_task(n_categories, n_learn, permutations, seed, n_jobs=1):
     """Subgroups of Unicode, `n_learn` drawings each, tested on things never seen."""
-    groups = pictures.categories(n_categories)
+    groups = categories(n_categories)
     category = {thing: c for c, things in enumerate(groups.values()) for thing in things}
-    rows = pictures.drawings_of(list(category))
-    data = pictures.described(rows, CATEGORY_CUES, n_jobs=n_jobs)
+    rows = drawings_of(list(category))
+    data = described(rows, CATEGORY_CUES, n_jobs=n_jobs)
     things = data.y
     y = np.array([category[thing] for thing in things])
     data = data._replace(y=y, target_names=list(groups))

@@ -58,6 +58,20 @@ def load_set(name):
     return getattr(datasets, f"load_{name}")()
 
 
+def original(run, name, instead=""):
+    """One of the papers' own sets, with DATA=original; None where it is not in place.
+
+    Then a line says so, and what is taken `instead`.
+    """
+    if run.data_tier != "original":
+        return None
+    try:
+        return load_original(name)
+    except datasets.DataFileError as error:
+        print(f"{error} {instead}".strip())
+        return None
+
+
 def made_here(name, function):
     """Where numbers come from that a function of this package draws at random, for the notes of figures."""
     return Provenance(name, "generated", "of this project", None, "this project", function)

@@ -8,18 +8,15 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_1samp
 
 from companion.run import claims as book_claims
 from companion.run.claims import (
-    RELEVANT,
     VERDICTS,
+    All,
     Bound,
     Each,
-    Finding,
-    Growth,
     Mean,
-    Open,
+    NotJudged,
     Results,
     Slope,
     Time,
@@ -27,9 +24,9 @@ from companion.run.claims import (
     claim,
     claims,
     combine,
-    holm,
     judge,
     judge_part,
+    learnt,
 )
 from companion.run.figures import FigureStore
 from companion.run.records import read_parts, read_verdicts
@@ -54,7 +51,7 @@ def bounded(values, bound, **about):
 
 
 def test_a_difference_is_paired_and_has_students_interval():
-    assert part(LOW, HIGH, at_most=0.0)[2:5] == tuple(interval(np.subtract(LOW, HIGH)))
+    assert part(LOW, HIGH, at_most=0.0)[5:8] == tuple(interval(np.subtract(LOW, HIGH)))
     ratio = part([10, 12, 11], [1, 1, 1], ratio=True, at_least=5)
     assert ratio.number == pytest.approx((10 * 12 * 11) ** (1 / 3))
 
@@ -67,45 +64,37 @@ ELEVEN = ([10, 12, 11], [1, 1, 1])
     [
         (LOW, None, {"at_most": 1.95}, "holds"),
         (HIGH, None, {"at_most": 1.0}, "fails"),
-        (LOW, None, {"at_least": 1.0}, "undecided"),
+        (LOW, None, {"at_least": 1.0}, "open"),
         ([0, 0, 0], None, {"at_most": 0}, "holds"),
         (HIGH, LOW, {"at_most": 0.0}, "fails"),
         (HIGH, LOW, {"at_most": 2}, "holds"),  # worse, but by less than 2
         (LOW, HIGH, {"at_most": -2}, "holds, smaller"),  # better, but not by 2
-        (LOW, HIGH, {"at_most": -1.0}, "undecided"),
+        (LOW, HIGH, {"at_most": -1.0}, "open"),
         (HIGH, LOW, {"at_most": -2}, "fails"),
         (LOW, LOW, {"at_most": 0.0}, "fails"),  # equal is not better
         (LOW, LOW, {"at_least": -0.1, "at_most": 0.1}, "holds"),
-        ([1, 2, 3], [2, 1, 3], {"at_least": -0.1, "at_most": 0.1}, "undecided"),
+        ([1, 2, 3], [2, 1, 3], {"at_least": -0.1, "at_most": 0.1}, "open"),
         (*ELEVEN, {"ratio": True, "at_least": 5, "at_most": 100}, "holds"),
         (*ELEVEN, {"ratio": True, "at_least": 20, "at_most": 100}, "fails"),
-        (*ELEVEN, {"ratio": True, "at_least": 11, "at_most": 100}, "undecided"),
+        (*ELEVEN, {"ratio": True, "at_least": 11, "at_most": 100}, "open"),
         # a difference from equal methods below a point decides, on either side of zero
         (EQUAL + NOISE / 1000, EQUAL, {"at_most": 0.0}, "fails"),
         (EQUAL + NOISE / 1000, EQUAL, {"at_least": 0.0}, "fails"),
-        (EQUAL + NOISE / 1000, EQUAL, {"at_most": 0.0, "relevant": 0.0}, "undecided"),
+        (EQUAL + NOISE / 1000, EQUAL, {"at_most": 0.0, "relevant": 0.0}, "open"),
         (EQUAL - 0.005 + NOISE / 1000, EQUAL, {"at_most": 0.0}, "holds, smaller"),  # small, and there
         (EQUAL - 0.005 + NOISE / 1000, EQUAL, {"at_most": 0.0, "relevant": 0.002}, "holds"),
         # so does a ratio about one where a saving that matters is stated
         (100 + NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "fails"),
         (95 + NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "holds, smaller"),
-        (95 + 5 * NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "undecided"),
+        (95 + 5 * NOISE, 0 * NOISE + 100, {"ratio": True, "at_most": 1.0, "relevant": 0.1}, "open"),
     ],
 )
 def test_means_differences_and_ratios(values, baseline, options, expected):
     assert part(values, baseline, **options).verdict == expected
     single = part([1], None if baseline is None else [5], **options)
-    assert single.verdict == "undecided" and "no interval" in single.text and single.n == 1
+    assert single.verdict == "open" and "no interval" in single.text and single.n == 1
     empty = part([], None if baseline is None else [], **options)
-    assert empty.verdict == "undecided" and empty.text == "No run is left to judge by."
-
-
-def test_a_difference_that_is_there_and_too_small_is_told_apart():
-    assert "certain, and smaller than the 2 that counts" in part(LOW, HIGH, at_most=-2).text
-    assert part(HIGH, LOW, at_most=-2).text == ""
-    assert part(LOW, LOW, at_least=0.5).text == "No difference at all."
-    wide = part(EQUAL + NOISE / 100, EQUAL, at_most=0.0)
-    assert wide.verdict == "undecided" and wide.needed < 100  # units that tell it from a point
+    assert empty.verdict == "open" and empty.text == "No run is left to judge by."
 
 
 def test_slopes_are_those_of_runs():
@@ -115,7 +104,7 @@ def test_slopes_are_those_of_runs():
     linear = {"at_least": 0.5, "at_most": 1.5}
     verdict = slope(x, 5 * x**exponents, runs, **linear)
     assert verdict.verdict == "holds" and verdict.n == 3 and verdict.number == pytest.approx(1.0)
-    assert verdict[2:5] == pytest.approx(tuple(interval([0.9, 1.0, 1.1])))
+    assert verdict[5:8] == pytest.approx(tuple(interval([0.9, 1.0, 1.1])))
     assert slope(x, x ** (1 + exponents), runs, **linear).verdict == "fails"
     logarithm = slope(x, 2 + 3 * exponents * np.log(x), runs, at_least=2.2, log_y=False)
     assert logarithm.verdict == "holds" and logarithm.number == pytest.approx(3.0)
@@ -123,7 +112,7 @@ def test_slopes_are_those_of_runs():
     verdict = slope(x[kept], 5 * x[kept] ** exponents[kept], runs[kept], **linear)
     assert verdict.n == 2 and "1 of 3 runs have fewer than three points" in verdict.text
     alone = slope(x[:4], 5 * x[:4] * [1.1, 1.0, 0.9, 1.0], runs[:4], **linear)
-    assert alone.verdict == "undecided" and alone.n == 1  # points of one run are no units
+    assert alone.verdict == "open" and alone.n == 1  # points of one run are no units
     assert slope([1, 2], [1, 2], [0, 0], at_least=1).text == "No run is left to judge by."
 
 
@@ -134,12 +123,6 @@ def test_bound():
     assert bounded([0, 1], [0, 2]).number == 0.5
     assert bounded([1], [0]).verdict == "fails"
     assert bounded([1, 2], 2).verdict == "holds"  # one bound for all
-
-
-def test_finding():
-    assert judge_part(Finding("", "", True, 3)).verdict == "holds"
-    found = judge_part(Finding("", "", np.bool_(False), n=4))
-    assert (found.verdict, found.number, found.n) == ("fails", None, 4)
 
 
 @pytest.mark.parametrize(
@@ -166,64 +149,98 @@ def test_verdict_and_interval_never_disagree(values, bound):
     assert part([-v for v in values], at_least=-bound).verdict == verdict.verdict
 
 
-def test_units_of_repetition():
-    values, corpora = [1.0, 1.2, 3.0, 3.2, 2.0, 2.2], [0, 0, 1, 1, 2, 2]
-    nested = part(values, at_least=0.5, units=corpora)
-    means = part([1.1, 3.1, 2.1], at_least=0.5)
-    assert (nested.n, nested.number, nested.low) == (3, means.number, means.low)
-    assert part(values, at_least=0.5).n == 6
-
-
-def test_runs_that_would_decide():
-    values = np.array([0.0, 1.0, -1.0, 0.8, 0.2, -0.4])  # mean 0.1, deviation 0.75
-    verdict = part(values, at_least=0.0, about={"unit": "split"})
-    wanted = ((1.959964 + 0.841621) * values.std(ddof=1) / values.mean()) ** 2 - 6
-    assert f"about {wanted:.0f} more splits would decide" in verdict.text
-    assert "more than 10,000 runs" in part([-1.0, 1.0, 1e-4], at_least=0.0).text
-
-
-def test_p_is_that_of_the_t_test():
-    for bound in (0.5, 1.0, 1.05):
-        expected = ttest_1samp(LOW, bound).pvalue
-        assert part(LOW, at_most=bound).p == pytest.approx(expected)
-        assert part(LOW, at_least=bound).p == pytest.approx(expected)
-    # of the side that the verdict took: that the gain is below a point too is not what is claimed
-    small = np.array([1, 2, 3, 2, 1, 3, 2, 2]) / 1000
-    holds = part(small, 0 * small, at_least=0.0)
-    assert holds.verdict == "holds, smaller" and holds.p == pytest.approx(ttest_1samp(small, 0.0).pvalue)
-    fails = part(small - 0.002, 0 * small, at_least=0.0)
-    assert fails.verdict == "fails" and fails.p == pytest.approx(ttest_1samp(small - 0.002, RELEVANT).pvalue)
-
-
-def test_holm():
-    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == [True, False, False, True]
-    assert holm([0.04, 0.01]).tolist() == [True, True] and holm([0.03, 0.03]).tolist() == [False, False]
-    assert holm([0.2]).tolist() == [False] and holm([0.0]).tolist() == [True]
-
-
 YES = bounded([1], [2], data="a")
 NO = bounded([3], [2], data="b")
 
 
-def test_combine():
+@pytest.fixture
+def rows(monkeypatch):
+    """Sets the headline of two claims and the data sets that decide."""
+
+    def write(headline, decides):
+        table = claims()
+        table.loc[["obs-2", "om2-1"], ["headline", "decides"]] = headline, decides
+        monkeypatch.setattr(book_claims, "claims", lambda chapter=None: table)
+
+    return write
+
+
+def alone(verdict, claim):
+    """The verdict on a claim of one part."""
+    return verdict._replace(claim=claim, parts=(verdict,))
+
+
+def parts_of(verdicts):
+    """Parts called "sooner on objects" and so on."""
+    parts = []
+    for name, verdict in verdicts.items():
+        says, on = name.split(" on ")
+        parts.append(verdict._replace(says=says, on=on))
+    return parts
+
+
+def test_the_headline_decides(rows):
+    rows("sooner", "objects; scenes")
     unsure = part([0, 5], at_most=1)
-    assert combine("obs-2", {"x": YES, "y": YES}).verdict == "holds"
-    mixed = combine("obs-2", {"x": YES, "y": NO}, open_parts=["z"])
-    assert mixed.verdict == "mixed" and mixed.data == "a; b" and mixed.number == 1.5  # of what fails
-    assert combine("obs-2", {"y": NO, "z": unsure}).verdict == "fails"
-    still_open = combine("obs-2", {"x": YES}, open_parts=["SimpleMKL"])
-    assert still_open.verdict == "undecided" and "Open: SimpleMKL" in still_open.text
-    assert "1 of 1 comparisons above the bound)" in mixed.text  # what is said of a part stands with it
-    assert "more runs would decide)" in combine("obs-2", {"y": NO, "z": unsure}).text
-    undecided = combine("obs-2", {"x": YES, "y": unsure})
-    assert undecided.verdict == "undecided" and undecided.number == 2.5 and undecided.claim == "obs-2"
+    parts = parts_of({"as good on objects": NO, "sooner on scenes": NO, "sooner on objects": YES})
+    found = combine("obs-2", parts, "A text.")
+    assert (found.verdict, found.number, found.on, found.text) == ("holds", 0.5, "objects", "A text.")
+    assert found.sets() == "objects: holds; scenes: fails" and found.holding() == "1 of 3"
+    assert [row["is"] for row in found.part_rows()] == ["headline", "", ""]
+    assert combine("obs-2", parts[:2]).verdict == "fails"  # on the next data set that is there
+    assert combine("obs-2", parts[:1]).verdict == "not judged"
+    # a sentence of two things holds where both do
+    rows("sooner; as good", "objects")
+    assert combine("obs-2", parts).number == 1.5
+    rows("*", "all")
+    open_one = combine("obs-2", parts_of({"a on x": YES, "b on y": unsure}))
+    assert (open_one.verdict, open_one.on, open_one.number) == ("open", "y", 2.5)
+    assert combine("obs-2", parts_of({"a on x": NO, "b on y": unsure})).verdict == "fails"
 
 
-def test_parts_that_hold_by_less_than_counts():
-    smaller = part(EQUAL - 0.005 + NOISE / 1000, EQUAL, at_most=0.0)
-    found = combine("obs-2", {"x": YES, "y": smaller})
-    assert (found.verdict, found.bundled, found.number) == (*2 * ["holds, smaller"], smaller.number)
-    assert combine("obs-2", {"y": smaller, "z": NO}).verdict == "mixed"
+@pytest.mark.parametrize(
+    "less, options, expected",
+    [
+        (0.05, {}, "better"),
+        (-0.05, {}, "worse"),
+        (-0.05, {"at_most": -0.2}, "worse"),  # whatever the margin
+        (0.002, {}, "level"),
+        (0.002, {"relevant": 0.0005}, "better"),
+        (0.01, {}, "open"),  # that it is a point is not certain, nor that it is less
+        (-0.05, {"at_most": 0.1}, "holds"),  # that it is not much worse: a verdict
+        (0.05, {"at_least": -0.1, "at_most": 0.1}, "holds"),
+    ],
+)
+def test_how_two_methods_compare(less, options, expected):
+    noise = NOISE / (100 if less == 0.01 else 10_000)
+    judged = part(EQUAL - less + noise, EQUAL, **{"at_most": 0.0, **options})
+    assert judged.standing == expected
+
+
+def test_what_one_learns_has_the_numbers_of_parts(rows, monkeypatch):
+    rows("sooner", "objects")
+    table = book_claims.claims()
+    sentence = "{objects:times} times; {sooner on scenes:.2f}; {error:points}, {error on scenes:size}."
+    table.loc["obs-2", "learnt"] = sentence
+    verdicts = {"sooner on objects": 0.25, "sooner on scenes": 3.0, "error on scenes": -0.0123}
+    parts = parts_of({name: YES._replace(number=number) for name, number in verdicts.items()})
+    found = combine("obs-2", parts)
+    assert learnt(found._replace(profile="full")) == "4 times; 3.00; -1.2, 1.2."
+    assert learnt(found) == ""  # its words are those for the full results
+    assert learnt(combine("obs-2", parts[:1])._replace(profile="full")) == ""
+
+
+def test_all_of_many_parts(runs):
+    """It holds where each does; it fails where one does by Bonferroni's rule."""
+    results, _ = runs
+    good = [Mean(f"{k}", "points", LOW, at_most=2.0) for k in range(3)]
+    found = results.judge(All("each", parts=good))
+    assert (found.says, found.verdict) == ("each", "holds") and "3 of 3 hold" in found.text
+    barely = Mean("barely", "points", [1.0, 1.1, 1.2, 1.05, 1.3], at_most=0.96)
+    assert results.judge(barely).verdict == "fails"
+    found = results.judge(All("each", parts=[*good, barely]))
+    assert found.verdict == "open" and "not as one of 4" in found.text
+    assert results.judge(All("each", parts=[*good, Mean("", "", HIGH, at_most=1.0)])).verdict == "fails"
 
 
 def timed(seconds, rival, counts, **claimed):
@@ -251,104 +268,63 @@ TIMES = np.array([10.0, 11.0, 9.0, 10.5])
 def test_less_than_a_factor_is_no_difference_of_times(factor, claimed, expected):
     jitter = factor * (1 + NOISE[:4] / 1000)
     found = timed(jitter * TIMES, TIMES, (jitter * TIMES, TIMES), **claimed)
-    assert (found.verdict, found.clock, found.count) == 3 * (expected,)
+    assert (found.verdict, found.count.verdict) == 2 * (expected,)
 
 
-def test_clock_and_count_that_disagree_are_mixed():
+def test_the_clock_decides_with_the_count_beside():
     found = timed(TIMES / 3, TIMES[::-1], (15 * TIMES, TIMES))
-    assert (found.verdict, found.clock, found.count) == ("mixed", "holds", "fails")
-    both = "3 times as fast by the clock, 15 times the kernel rows. "
-    assert found.text.startswith(f"{both}By kernel rows: fails (15,")
-    slower = timed(4 * TIMES, TIMES, (TIMES / 3, TIMES))
-    assert slower.text.startswith("4 times as slow by the clock, 0.33 times the kernel rows.")
-    over_ours = timed(4 * TIMES, TIMES, (TIMES / 3, TIMES), at_least=3.0, at_most=None)
-    assert over_ours.text.startswith("4 times as fast by the clock, 3 times the kernel rows.")
-    # one of several parts, beside one that both agree on, and one that is not about time
-    agreed = timed(TIMES / 3, TIMES[::-1], (TIMES / 2, TIMES))
-    claim = combine("obs-2", {"a": agreed, "b": found, "c": YES})
-    assert (claim.verdict, claim.clock, claim.count) == ("mixed", "holds", "mixed")
-    assert claim.number == found.number
-    assert claim.text.startswith(f"{both.rstrip('. ')} (b). a: holds (")
-    assert combine("obs-2", {"c": YES, "d": NO}).clock == ""
-    # of both, the less certain counts for Holm
-    barely = timed(TIMES / 3, TIMES[::-1], (TIMES * [1.5, 1, 1, 1.7], TIMES))
-    assert barely.p == dict(barely.parts)["count"].p > dict(barely.parts)["clock"].p
-    slow = timed(TIMES / 3, TIMES[::-1], (TIMES * [2, 0.6, 1, 3], TIMES))
-    assert (slow.verdict, slow.count) == ("holds", "undecided")  # else the clock decides
+    assert (found.verdict, found.count.verdict, found.count.measure) == ("holds", "fails", "kernel rows")
+    assert found.count.number == pytest.approx(15)
 
 
 def test_where_a_method_counts_nothing_the_clock_decides():
     found = timed(TIMES / 3, TIMES, (TIMES * np.nan, TIMES))
-    assert (found.verdict, found.clock, found.count) == ("holds", "holds", "")
+    assert (found.verdict, found.count) == ("holds", None)
     with pytest.raises(ValueError, match="finite"):
         timed(TIMES / 3, TIMES, (np.where(TIMES > 10, np.nan, TIMES), TIMES))
-
-
-def test_growth_in_time():
-    n = np.tile([1.0, 2, 4], 3)
-    bend = np.repeat([0.98, 1.0, 1.02], 3)
-    runs = np.repeat([0, 1, 2], 3)
-    counts = {"counts": n ** (2 * bend), "counted": "rows"}
-    found = judge_part(Growth("", "", n**bend, n, units=runs, at_most=1.25, **counts))
-    assert found.verdict == "mixed" and found.text.startswith("An exponent of 1 by the clock, 2 by rows.")
-
-
-def test_parts_are_corrected_by_holm():
-    """One of ten parts just below its threshold by chance does not make a claim fail."""
-    rng = np.random.default_rng(0)
-    barely = part([1.0, 1.1, 1.2, 1.05, 1.3], at_most=0.96)
-    assert barely.verdict == "fails" and 0.01 < barely.p < 0.05
-    others = {f"part {k}": part(rng.normal(0, 1, 5), at_most=0.1) for k in range(9)}
-    verdict = combine("obs-2", {"barely": barely, **others})
-    assert verdict.verdict == "undecided" and "barely: undecided over all parts, alone fails" in verdict.text
-    # that all parts hold needs no correction
-    close = part([1.0, 1.1, 1.2, 1.05, 1.3], at_most=1.3)
-    assert 0.01 < close.p < 0.05 and combine("obs-2", {"a": close, "b": close}).verdict == "holds"
-
-
-def test_bundled_data_decides():
-    verdict = combine("omcl-1", {"bags": NO._replace(tier="simulated"), "emoji": YES})
-    assert verdict[1] == verdict.bundled == "holds" and (verdict.simulated, verdict.original) == ("fails", "")
-    assert verdict.number == 0.5
 
 
 def test_books_list_every_claim_of_a_chapter_and_share_the_files(tmp_path):
     book = ClaimBook(FigureStore("smoke", tmp_path))
     table = read_verdicts(tmp_path)
-    assert list(table["id"]) == list(claims("mkl").index) and set(table["verdict"]) == {"open"}
-    verdict = part(LOW, HIGH, at_most=0.0, text="One | pipe.", about={"data": "Pendigits"})
-    book.record(verdict)
-    ClaimBook(FigureStore("smoke", tmp_path, chapter="oks")).record(NO._replace(claim="oks-5"))
+    assert list(table["id"]) == list(claims("mkl").index) and set(table["verdict"]) == {"not judged"}
+    about = {"data": "Pendigits", "profile": "smoke"}
+    verdict = part(LOW, HIGH, at_most=0.0, text="One | pipe.", about=about)
+    book.record(alone(verdict, "om2-4"))
+    ClaimBook(FigureStore("smoke", tmp_path, chapter="oks")).record(alone(NO, "oks-5"))
     table = read_verdicts(tmp_path).set_index("id")
     assert len(table) == len(claims("mkl")) + len(claims("oks"))
     row = table.loc["om2-4"]
     assert (row["verdict"], row["n"], row["profile"]) == ("holds", "4", "smoke")
     assert row["low"] < row["number"] < 0
     text = (tmp_path / "claims.md").read_text()
-    assert f"1 holds; 1 fails; {len(table) - 2} open" in text and "- One | pipe." in text
-    ClaimBook(FigureStore("smoke", tmp_path))  # a new run starts open
+    assert f"1 holds; 1 fails; {len(table) - 2} not judged" in text and "One \\| pipe" in text
+    ClaimBook(FigureStore("smoke", tmp_path))  # a new run has judged none
     table = read_verdicts(tmp_path).set_index("id")
-    assert table.loc["om2-4", "verdict"] == "open" and table.loc["oks-5", "verdict"] == "fails"
+    assert table.loc["om2-4", "verdict"] == "not judged" and table.loc["oks-5", "verdict"] == "fails"
     for name, message in (("obs-99", "chapter mkl; did you mean obs-9"), ("oks-1", "not among the claims")):
         with pytest.raises(ValueError, match=message):
             book.record(Verdict(name, "holds", data="a"))
 
 
 BUNDLED = {"name": "Pendigits", "tier": "bundled"}
+FLOWERS = {"name": "Flowers-17", "tier": "original"}
 MADE = {"name": "streams", "tier": "generated", "word": "simulated"}
 
 
-def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
+def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch, rows):
     """The same verdict from the files as when they were written, with unit, data and tier of the figure."""
     importlib.import_module("companion.mkl.claims")  # whose own stands aside for this test
     monkeypatch.setitem(book_claims._JUDGES, "om2-1", None)
     numbers = np.random.default_rng(0).normal(1.0, 0.1, 5)
 
+    rows("a", "Pendigits; streams")
+
     @claim("om2-1", "thesis-fig-4.1")
     def om2_1(results):
         values = results.table("thesis-fig-4.1")["x"]
         yield Mean("a", "points", values, at_least=0.5, of="Pendigits", unit="row")
-        yield Mean("b", "points", values, at_least=2.0)
+        yield Mean("a", "points", values, at_least=2.0, of="streams")
         yield "Of all parts."
 
     store = FigureStore("quick", tmp_path, chapter="mkl")
@@ -356,32 +332,46 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     book = ClaimBook(store)
     (verdict,) = book.judge("om2-1")
     again = judge("om2-1", tmp_path)
-    assert again == verdict._replace(profile="")
-    assert (verdict.verdict, verdict.bundled, verdict.simulated) == ("holds", "holds", "fails")
+    assert again == verdict and again.profile == "quick"
+    assert verdict.verdict == "holds" and verdict.sets() == "Pendigits: holds; streams: fails"
     assert verdict.number == numbers.mean() and verdict.unit == "row" and verdict.n == 5
-    assert verdict.text.startswith("a: holds") and verdict.text.endswith(" Of all parts.")
+    assert verdict.text == "Of all parts."
     parts = read_parts(tmp_path)
-    assert parts["part"].tolist() == ["a", "b"] and parts["tier"].tolist() == ["bundled", "simulated"]
+    assert parts["on"].tolist() == ["Pendigits", "streams"]
+    assert parts["tier"].tolist() == ["bundled", "simulated"] and parts["is"].tolist() == ["headline", ""]
     assert float(parts["needed"][0]) == pytest.approx(verdict.needed) and 0 < verdict.needed < 5
     ClaimBook(FigureStore("quick", tmp_path, chapter="oks"))
     assert len(read_parts(tmp_path)) == 2  # of another chapter's book they stay
+    shown = verdict._repr_markdown_()
+    assert "**Holds** (om2-1)." in shown and "1 of 2 parts hold" in shown and "| **a** | Pendigits |" in shown
     counts = {"counts": 15 * TIMES + numbers[:4], "baseline_counts": TIMES, "counted": "rows"}
-    timed = Time("", "CPU seconds", TIMES / 3, TIMES, at_most=1.0, **counts)
+    timed = Time("a", "CPU seconds", TIMES / 3, TIMES, at_most=1.0, of="Pendigits", **counts)
     claim("om2-1", "thesis-fig-4.1")(lambda results: [timed])
     book.judge("om2-1")
     row = read_parts(tmp_path).iloc[0]
-    assert (row["verdict"], row["clock"], row["count"]) == ("mixed", "holds", "fails")
+    assert (row["verdict"], row["count_verdict"], row["counted"]) == ("holds", "fails", "rows")
     assert 15 < float(row["count_low"]) < float(row["count_number"]) < 16
     text = (tmp_path / "claims.md").read_text()
-    assert (
-        "|  |  | mixed | holds | fails | 0.3333 (0.3333 to 0.3333) CPU seconds | [thesis-fig-4.1](thes"
-        in text
-    )
+    assert "| holds | 0.3333 (0.3333 to 0.3333) CPU seconds | Pendigits: better | 1 of 1 |" in text
     monkeypatch.delitem(book_claims._JUDGES, "om2-1")
-    assert judge("om2-1", tmp_path).verdict == "open"
-    assert "**Holds** (om2-1)." in verdict._repr_markdown_()
-    without = Verdict("om2-1", "not testable here", measure="points", data="none", text="No data.")
-    assert without._repr_markdown_().endswith("(om2-1). Data: none. No data.")
+    assert judge("om2-1", tmp_path).verdict == "not judged"
+
+
+def test_original_data_beside_the_results(tmp_path, rows, runs, monkeypatch):
+    """Those that lie in the same directory are judged with the others, and decide where they come first."""
+    importlib.import_module("companion.mkl.claims")
+    monkeypatch.setitem(book_claims._JUDGES, "om2-1", None)
+    rows("a", "Flowers-17; Pendigits")
+    for place, record, value in (("", BUNDLED, 1.0), ("original", FLOWERS, 3.0)):
+        store = FigureStore("quick", tmp_path / place, chapter="mkl")
+        table = pd.DataFrame({"x": value + np.arange(3) / 100})
+        store.save_table(table, "thesis-fig-4.1", provenance=[record])
+    claim("om2-1", "thesis-fig-4.1", Mean("a", "points", "x", at_most=2.0), table="thesis-fig-4.1")
+    found = judge("om2-1", tmp_path)
+    assert (found.verdict, found.on) == ("fails", "Flowers-17")
+    assert found.sets() == "Flowers-17: fails; Pendigits: holds"
+    (tmp_path / "original" / "thesis-fig-4.1.csv").unlink()
+    assert judge("om2-1", tmp_path).on == "Pendigits"
 
 
 @pytest.fixture
@@ -423,34 +413,6 @@ def test_rows_are_parts_of_every_group_and_choice(runs):
     assert Each(part, where="n_seen > 20").declared(results) == []
 
 
-def test_rows_of_several_columns_in_one(runs):
-    """Inside an `Each` another has its rows and its columns of methods."""
-    results, table = runs
-    both = Mean("{name}", "", "error OM2", "error cue: a", at_most=0.0, units="seed")
-    late = Each(Mean("late {name}", "", "mistakes {a}", at_most=0.0), where="n_seen == 20", a=["OM2"])
-    wide = {"wide": ["error", "mistakes"], "index": ["seed", "n_seen"]}
-    first, second, *_ = Each(both, late, by="name", **wide).declared(results)
-    assert (first.says, second.says) == ("yeast", "late yeast")
-    assert first.units.tolist() == [0, 0, 1, 1, 2, 2] and len(first.values) == 6
-    assert second.values.tolist() == [20, 27, 34]
-    (mean,) = Each(Mean("", "", "OM2"), wide="error", aggregate="mean", where="name == 'yeast'").declared(
-        results
-    )
-    assert mean.values.tolist() == pytest.approx([0.015, 0.075, 0.135])
-
-
-def test_rows_whose_columns_are_computed(runs):
-    results, table = runs
-    bound = Bound("{seed}", "", "mistakes + 1", "n_seen * {k}", n="seed.size")
-    (part,) = Each(bound, where="seed == 1", k=[2]).declared(results)
-    assert part.says == "1" and part.values.tolist() == [18, 18, 18, 28, 28, 28] * 2
-    assert part.bound.tolist() == [20, 20, 20, 40, 40, 40] * 2 and part.n == 12
-    (part,) = Each(
-        Mean("", "", "error"), table=lambda results: table.head(1).assign(of="a", figure="b")
-    ).declared(results)
-    assert (part.of, part.figure, part.data_from) == ("a", "b", "")
-
-
 def test_pairs_of_which_one_is_lost(runs):
     results, table = runs
     kept = table[(table["seed"] < 2) | (table["method"] != "OM2")].query("name == 'yeast' and n_seen == 10")
@@ -466,33 +428,34 @@ def test_pairs_of_which_one_is_lost(runs):
         judge_part(part)
 
 
-def test_a_claim_has_rows_texts_and_a_function(runs, monkeypatch):
+def test_a_claim_has_rows_texts_and_a_function(runs, rows, monkeypatch):
     results, table = runs
     importlib.import_module("companion.mkl.claims")  # whose own stands aside for this test
     monkeypatch.setitem(book_claims._JUDGES, "om2-1", None)
 
-    @claim("om2-1", "thesis-fig-4.1", Mean("{name}", "", "error", at_most=1.0), "A text.", by="name")
+    rows("error", "emoji")
+    each = Mean("error", "", "error", at_most=1.0, on="{name}")
+
+    @claim("om2-1", "thesis-fig-4.1", each, "A text.", by="name")
     def _(results):
-        yield Open("later")
+        yield NotJudged("later")
         yield "Another."
 
     found = judge("om2-1", results.directory)
-    assert found.verdict == "undecided" and [says for says, _ in found.parts] == ["yeast", "emoji"]
-    assert found.text.endswith("Open: later. A text. Another.")
+    assert (found.verdict, found.on, found.text) == ("holds", "emoji", "A text. Another.")
+    assert [(part.says, part.on) for part in found.parts[:2]] == [("error", "yeast"), ("error", "emoji")]
+    assert found.parts[2].verdict == "not judged"
     with pytest.raises(ValueError, match="two parts of the claim om2-1 say the same"):
         claim("om2-1", "thesis-fig-4.1", Mean("of {method}", "", "error", at_most=1.0), by="name")
         judge("om2-1", results.directory)
 
 
 def test_before_and_after(tmp_path):
-    """Two folders of results, one as written when what is bundled was called real."""
     for name, verdict in (("before", NO), ("after", YES)):
         book = ClaimBook(FigureStore("quick", tmp_path / name))
-        book.record(verdict._replace(claim="obs-2", bundled=verdict.verdict))
-    old = tmp_path / "before" / "claims.csv"
-    old.write_text(old.read_text().replace("clock,count,bundled", "a,b,real"))
+        book.record(alone(verdict, "obs-2"))
     table = before_and_after(tmp_path / "before", tmp_path / "after")
-    assert "| obs-2 | fails | holds |  |  | holds |  |  | 1.5 | 0.5 |" in table
+    assert "| obs-2 | fails | holds | 1.5 | 0.5 |" in table
 
 
 def test_what_a_claim_cannot_be_judged_by(tmp_path):

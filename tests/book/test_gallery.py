@@ -7,7 +7,7 @@ from companion.run.claims import Results, Verdict
 from companion.run.figures import FigureStore
 from companion.run.gallery import MOST_BYTES, reference
 from companion.run.records import read_parts, read_verdicts
-from companion.run.verdicts import ClaimBook, with_original, write_verdicts
+from companion.run.verdicts import ClaimBook, write_verdicts
 
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
 
@@ -30,12 +30,26 @@ def finish(directory, chapter="mkl", seconds=1):
     stamp.write_text(f'{{"seconds": {seconds}}}')
 
 
-def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypatch):
+def alone(claim, data, **about):
+    """The verdict on a claim of one part, which holds."""
+    part = Verdict(claim, "holds", data=data, **about)
+    return part._replace(parts=(part,))
+
+
+@pytest.fixture(autouse=True)
+def judged(monkeypatch):
+    """The directories whose verdicts are written anew, of figures that these tests do not make."""
+    directories = []
+    monkeypatch.setattr("companion.run.gallery.judge_again", directories.append)
+    return directories
+
+
+def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypatch, judged):
     monkeypatch.setattr("companion.run.gallery.files_of", lambda *_: {"jmlr-fig-5.csv", "jmlr-fig-6.csv"})
     monkeypatch.setitem(MOST_BYTES, "original", 30_000)
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1))
-    book.record(Verdict("obs-1", "holds", data="yeast", bundled="holds"))
-    book.record(Verdict("obs-2", "holds", data="flowers17", tier="original", original="holds"))
+    book.record(alone("obs-1", "yeast"))
+    book.record(alone("obs-2", "flowers17", tier="original"))
     with pytest.raises(FileNotFoundError, match="PROFILE=quick DATA=original"):
         reference(tmp_path, "quick", "original")
     theirs = results(
@@ -43,8 +57,8 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
         jmlr_fig_4=(FLOWERS, 20_000),
     )  # fmt: skip
     for claim in ("obs-1", "obs-2"):
-        theirs.record(Verdict(claim, "fails", data="flowers17", tier="original", original="fails"))
-    theirs.record(Verdict("obs-3", "holds", data="yeast", bundled="holds"))
+        theirs.record(alone(claim, "flowers17", tier="original"))
+    theirs.record(alone("obs-3", "yeast"))
     for _ in range(2):  # also where it is there already
         reference(tmp_path, "quick", "original")
         reference(tmp_path, "quick")
@@ -58,37 +72,32 @@ def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path, monkeypat
     assert read_verdicts(there / "original")["id"].tolist() == ["obs-1", "obs-2"]
     # what an earlier run left of a chapter of which nothing rests on original data any more is gone
     old = read_verdicts(there / "original").assign(id="omcl-1", chapter="omcl")[:1]
-    write_verdicts(there / "original", old, read_parts(there / "original")[:0])
+    its_part = read_parts(there / "original")[:1].assign(claim="omcl-1")
+    write_verdicts(there / "original", old, its_part)
     finish(theirs.store.directory, "omcl")
     reference(tmp_path, "quick", "original")
     assert read_verdicts(there / "original")["id"].tolist() == ["obs-1", "obs-2"]
-    table, fails = read_verdicts(there).set_index("id", drop=False), "fails: flowers17 (quick)"
-    assert table.loc[["obs-1", "obs-2", "obs-3"], "original"].tolist() == [fails, fails, ""]
-    assert with_original(table, there)["original"].tolist() == table["original"].tolist()
-    in_run = read_verdicts(book.store.directory).set_index("id")
-    assert in_run.loc["obs-1", "original"] == ""  # which was written before that on originals
-    shown = (tmp_path / "figures" / "README.md").read_text()
-    assert fails in shown and "](reference/original/README.md)" in shown
+    assert judged == [there / "original", there] * 5  # after each copy, both
+    assert "](reference/original/README.md)" in (tmp_path / "figures" / "README.md").read_text()
 
 
 def test_a_finished_chapter_replaces_its_own_results_only(tmp_path):
-    """So that a long profile can be run, and its results kept, chapter by chapter."""
     book = results(tmp_path, jmlr_fig_6=(YEAST, 1), jmlr_fig_5=(YEAST, 1))
-    book.record(Verdict("obs-2", "holds", data="yeast"))
+    book.record(alone("obs-2", "yeast"))
     other = results(tmp_path, chapter="oks", oks_tab_1=(YEAST, 1))
-    other.record(Verdict("oks-1", "holds", data="yeast"))
+    other.record(alone("oks-1", "yeast"))
     there = tmp_path / "figures" / "reference"
     reference(tmp_path, "quick")
     assert not (there / "oks-tab-1.csv").exists()  # the chapter is not finished
     finish(other.store.directory, "oks")
     reference(tmp_path, "quick")
     full = results(tmp_path, profile="full", jmlr_fig_6=(YEAST, 2))
-    full.record(Verdict("obs-2", "fails", data="yeast"))
+    full.record(alone("obs-2", "yeast")._replace(verdict="fails"))
     reference(tmp_path, "full")
     assert len(pd.read_csv(there / "jmlr-fig-6.csv")) == 2 and not (there / "jmlr-fig-5.csv").exists()
     assert (there / "oks-tab-1.csv").exists()
     verdicts = read_verdicts(there).set_index("id").loc[["obs-2", "oks-1"], ["profile", "verdict"]]
-    assert verdicts.values.tolist() == [["full", "fails"], ["quick", "holds"]]
+    assert verdicts.values.tolist() == [["", "fails"], ["", "holds"]]
     assert read_parts(there)["claim"].tolist() == ["obs-2", "oks-1"]
 
 

@@ -155,7 +155,7 @@ def test_a_whole_run(tmp_path, capsys, monkeypatch):
     assert done.returncode == 1, done.stderr
     assert re.search("mkl: made in .* s\noks: FAILED after .* s\n", done.stdout)
     shown = "obs-1     holds               1.5", "not made yet: thesis-fig-4.1", "claims open: om2-1"
-    assert all(line in done.stdout for line in (*shown, "0 of 1 claims are undecided"))
+    assert all(line in done.stdout for line in (*shown, "0 of 1 claims are open"))
     assert max(map(len, done.stdout.split("\n"))) <= 120 and not re.search("[\r\x1b]", done.stdout)
     assert "ZeroDivisionError" in done.stderr and "1 / 0" in done.stderr
     out = tmp_path / "figures" / "quick"
@@ -188,7 +188,7 @@ def test_a_whole_run(tmp_path, capsys, monkeypatch):
     os.utime(out / "README.md", (1, 1))  # a killed run comes to it last
     assert job.stale() == "" and not runner._overviews_are_written([job])
     for name, old, new, reason in (
-        ("claims.csv", "holds", "open", "verdicts of another run"),
+        ("claims.csv", "holds", "fails", "verdicts of another run"),
         ("jmlr-fig-1.json", job.identity(), "another", "made by another run: jmlr-fig-1"),
     ):
         content = (out / name).read_text()

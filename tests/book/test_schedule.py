@@ -27,7 +27,6 @@ def test_the_longest_begin_first_after_the_shortest_figure():
 
 
 def test_every_task_is_made_once_and_a_notebook_after_its_figures():
-    """Also where a worker dies: what it printed is said, and another takes its place."""
     tasks = [Task("oks", name, 1.0) for name in ("a", "dies", "b")]
     tasks += [Task("oks", "", 9.0), Task("mkl", "c", 2.0), Task("mkl", "", 9.0)]
     finished = []

@@ -91,7 +91,6 @@ def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
 
 
 def test_experiments_of_a_chapter_do_not_hang_on_those_of_another():
-    """So what a sweep of one chapter has stored outlives an edit of another's."""
     for file in FOLDER.rglob("*.py"):
         mine = file.parent.name
         if mine in ("run", "plots"):

@@ -49,7 +49,6 @@ def spoiled(X):
 
 @pytest.mark.parametrize("name", OF_CUES)
 def test_columns_that_no_cue_uses_do_not_matter(name):
-    """Whether columns are numbers, functions or names, in whatever frame."""
     X, y = data(name)
     wanted = of_cues(name, [[0, 1], [2, 3], [4, 5]]).fit(X, y).decision_function(X)
     array, frame = spoiled(X)

@@ -40,7 +40,6 @@ def test_examples(name):
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_names_have_examples(name):
-    """In an own section; `test_examples` runs them."""
     module = importlib.import_module(name)
     for public in module.__all__:
         value = getattr(module, public)
@@ -75,7 +74,6 @@ def test_imports_run_downward(package, allowed):
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_every_parameter_is_described(name):
-    """In the class's own text: no marks left over, no pointers to the parameters of another class."""
     cls = ESTIMATORS[name]
     text = inspect.getdoc(cls)
     for parameter in inspect.signature(cls).parameters:

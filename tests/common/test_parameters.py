@@ -120,7 +120,6 @@ def test_a_refused_fit_is_no_fit(name, fitted):
 
 @pytest.mark.parametrize("name", OF_SAMPLES)
 def test_extremes(name):
-    """Constant features and features of very different sizes: finite scores."""
     X, y = data(name, 30)
     constant = X.copy()
     constant[:, 3] = 2.5

@@ -28,7 +28,6 @@ def attributes(model):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_round_trip(name, fitted, tmp_path):
-    """Saved, loaded, saved and loaded again; by the function and by the class."""
     model, X, given = fitted(name)
     wanted = outputs(model, name, X, given)
     model.save(tmp_path / "model")

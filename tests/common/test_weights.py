@@ -147,7 +147,6 @@ def test_probabilities_of_a_class_without_weight():
 
 @pytest.mark.parametrize("kernel", [RBF(), ExpDistance("cityblock")])
 def test_the_mean_scale_counts_weights(kernel):
-    """Weight 2 is the sample twice; weights that differ little from 1 change little."""
     rng = np.random.default_rng(0)
     X, y, counts = rng.normal(size=(N, 3)), np.arange(N) % 2, rng.integers(0, 4, size=N)
 

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from sklearn.linear_model import SGDClassifier
 
 from cuelearn.core.estimator import load
-from cuelearn.kernels import RBF, Linear
+from cuelearn.kernels import RBF
 from cuelearn.mkl import OM2
 from cuelearn.omcl import OMCL, KernelPerceptron, MarginQuery, ProjectronPlusPlus, RandomQuery, ThresholdQuery
 
@@ -189,14 +189,3 @@ def test_the_bound_of_a_perceptron_with_two_classes():
             if wrong and 2.0 * abs(w @ x) <= limit:
                 w += np.sign(u @ x) * x
     assert 0 < mistakes / 10 <= radius_sq * (u @ u)
-
-
-def test_the_margin_of_two_class_scores_is_twice_that_of_the_binary_perceptron():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 3))
-    y = (X[:, 0] + 0.5 * rng.normal(size=50) > 0.0).astype(int)
-    w = np.zeros(3)
-    for x, sign in zip(X, 2 * y - 1, strict=True):
-        w += sign * x * (sign * (w @ x) <= 0.0)
-    model = KernelPerceptron(Linear(), normalize=False, average=False).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X), 2.0 * X @ w, atol=1e-9)

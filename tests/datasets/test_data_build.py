@@ -40,30 +40,6 @@ def archives(tmp_path):
     return directory
 
 
-def readme_row(name, entry):
-    """A set's row in the table of the README."""
-    packages = [f"{p['registry']}: `{p['name']}` {p['version']}".strip() for p in entry["packages"]]
-    licence = entry["licence"]
-    if entry["licence_url"]:
-        licence = f"[{licence}]({entry['licence_url']})"
-    cells = [
-        f"**{name}**: {entry['title']}",
-        f"`{entry['loader']}`",
-        f"{entry['n_samples']:,} x {entry['n_features']}",
-        *(str(entry["n_classes"]), entry["split"], entry["source"], ", ".join(packages)),
-        f"{licence} ({entry['licence_basis']})",
-        entry["citation"],
-        f"`{entry['file']}`, {entry['bytes']:,} bytes",
-        f"`{entry['sha256']}`",
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def test_readme_table_is_the_registrys():
-    rows = [line for line in (DATA / "README.md").read_text().splitlines() if line.startswith("| **")]
-    assert rows == [readme_row(name, entry) for name, entry in build.read_registry().items()]
-
-
 def test_every_file_has_its_recorded_sum_size_and_arrays():
     for name, entry in build.read_registry().items():
         content = (DATA / entry["file"]).read_bytes()

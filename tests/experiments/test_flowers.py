@@ -33,7 +33,6 @@ def test_kernels(n_kernels):
 
 
 def test_a_task(monkeypatch):
-    """Kernels of the cues that `image_cues` makes of the same split, with words from its training part."""
     emoji = load_emoji("noto")
     images = emoji.on_backgrounds(rows=np.arange(0, 400, 100), n_views=12)._replace(masks=None)
     monkeypatch.setattr(pictures, "load_original", lambda name: images)

@@ -11,28 +11,6 @@ from companion.mkl.claims import clearest, weakest
 from companion.run.claims import Mean, claims, judge, judge_part
 
 
-def test_runs_that_do_not_converge_or_never_come_to_the_level(save_results):
-    """The former are left out. The latter count: they speak against the claim that more kernels help."""
-    grid = [(n, s) for s in range(3) for n in (1, 3, 6, 12, 24, 48)]
-    online = pd.DataFrame(grid, columns=["n_kernels", "seed"])
-    online["updates"] = 900 * online["n_kernels"] ** -0.5
-    online["converged"] = online["n_kernels"] > 1
-    online.loc[~online["converged"], "updates"] = 10  # cut off early
-    save_results("jmlr-fig-5", online)
-    curves = [
-        {"n_kernels": n, "seed": s, "epoch": e, "test_error": 1 / (e * n), "objective": 1.0, "dual_gap": 0.1}
-        for n, s in grid
-        for e in (1, 2, 4, 8, 16 + s)
-    ]
-    (_, updates), (_, epochs) = judge("obs-4", save_results("thesis-fig-4.6", curves)).parts
-    assert updates.number == pytest.approx(-0.5) and "3 at F = 1" in updates.text
-    for row in curves:
-        row["test_error"] += row["n_kernels"] in (24, 48)
-    never = judge("obs-4", save_results("thesis-fig-4.6", curves)).parts[1][1]
-    assert (epochs.verdict, never.verdict, never.n) == ("holds", "fails", 3)
-    assert "not reached in 6 of" in never.text
-
-
 def test_some_of_several_counts_how_many_were_tried():
     noise = np.array([-1.0, 1.0, -1.0, 1.0, 0.5, -0.5])
     shifted = (noise + by for by in (-3.0, -1.1, 3.0, 0.0))
@@ -51,24 +29,6 @@ TWO_SETS = {"mfeat": "bundled", "emoji": "bundled"}
 def exponents(n_seeds):
     grid = itertools.product(("mfeat-6", "pyramid-9"), (1.01, 1.25, 1.5, 2.0), range(n_seeds))
     return pd.DataFrame(grid, columns=["task", "p", "seed"])
-
-
-def test_a_p_inside_has_to_beat_both_ends(save_results):
-    rng = np.random.default_rng(0)
-    table = exponents(n_seeds=6)
-    inside = {1.01: 0.5, 1.25: 0.3, 1.5: 0.4, 2.0: 0.6}
-    sparse = table["task"] == "pyramid-9"
-    table["test_error"] = np.where(sparse, table["p"].map(inside), 0.6 - 0.1 * table["p"])
-    table["test_error"] += rng.normal(0, 0.001, len(table))
-    verdict = judge("om2-2", save_results("thesis-fig-4.2", table, data=TWO_SETS))
-    assert verdict.verdict == "holds" and len(verdict.parts) == 5
-    redundant = dict(verdict.parts)["redundant cues: some p inside beats both ends"]
-    assert redundant.measure == "redundant cues: error at p = 1.25 minus at 1.01"  # the closer of both ends
-    table.loc[sparse & (table["p"] == 1.01), "test_error"] = 0.2
-    verdict = judge("om2-2", save_results("thesis-fig-4.2", table, data=TWO_SETS))
-    assert (
-        verdict.verdict == "mixed" and dict(verdict.parts)[list(dict(verdict.parts))[-1]].verdict == "fails"
-    )
 
 
 def test_runs_that_did_not_converge_are_left_out_and_said(save_results):

@@ -1,14 +1,11 @@
 """The protocols of the MKL chapter."""
 
 import numpy as np
-import pandas as pd
-import pytest
 from numpy.testing import assert_allclose
 
 from companion import mkl as exp
 from companion import pictures, protocol
 from companion.mkl import rivals, runs
-from companion.mkl.claims import reached
 from cuelearn.datasets import EMOJI_CUES
 from cuelearn.kernels import RBF, KernelBank, distance_matrix
 from cuelearn.mkl.optimum.problem import MKLProblem
@@ -116,10 +113,3 @@ def test_rows_of_batch_methods_follow_their_svms():
     assert (one["rows"] == 2 * 60 * 6 + 2 * one["n_updates"]).all() and len(one) == 1
     more = rivals.rival_curve("SILPMKL", {"C": 10.0}, 0, **where)
     assert more["rows"].is_monotonic_increasing and len(more) > 1
-
-
-def test_work_to_a_level():
-    curve = pd.DataFrame({"rows": [1.0, 4.0, 9.0], "error": [0.4, 0.1, 0.3]})
-    assert reached(curve, "error", 0.2) == pytest.approx(2.0)  # half of the way, in logarithms
-    assert reached(curve, "error", 0.2, smooth=False) == 4.0
-    assert reached(curve, "error", 0.5) == 1.0 and np.isnan(reached(curve, "error", 0.05))

@@ -219,7 +219,6 @@ def test_on_demand_equals_resident(X, dtype):
 
 
 def test_rows_into_a_part_of_a_larger_array(X):
-    """In other steps and orders too; its surroundings are left alone."""
     resident, kept, demand = banks_of(ALL, X)
     expected = resident.rows(slice(0, 7))
     for bank in (resident, kept, demand):
@@ -384,7 +383,6 @@ def test_from_stack(bank):
 
 
 def test_validation_of_a_stack_finds_every_entry():
-    """Also in matrices of several tiles; small ones of all estimators: tests/common."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((2, 300, 300))
     K = A @ A.transpose(0, 2, 1)

@@ -66,7 +66,6 @@ def test_what_a_bank_finds(memory):
 
 
 def test_one_bad_pair_of_many_samples_is_found():
-    """A pair among 2,000 samples, in a matrix whose sampled eigenvalues are those of a kernel."""
     wrong = np.eye(2000, dtype=np.float32)
     wrong[700, 1900] = wrong[1900, 700] = 1.001
     (found,) = KernelBank.from_stack(wrong).indefinite.values()

@@ -132,7 +132,6 @@ def test_bad_arguments(change, message):
 @pytest.mark.parametrize("p", [1.25, 2.0])
 @pytest.mark.parametrize("cls, alpha", [(OBSCURE, 0.0), (UFOMKL, 0.05), (PegasosMKL, 0.0)])
 def test_weighted_gaps_hold_the_optimum(cls, p, alpha):
-    """Weights of samples, zeros among them, and of classes: of the epochs alone and after the ascent."""
     rng = np.random.default_rng(7)
     K, y = make_stack(rng, 24, 3, 3)
     weight, of_class = rng.integers(0, 4, size=24) * rng.uniform(0.5, 2.0, size=24), {0: 0.4, 1: 3.0, 2: 1.0}

@@ -63,7 +63,6 @@ def test_omcl_on_a_bank_is_omcl():
 
 
 def test_folds_are_parts_that_keep_groups_together():
-    """Views of a drawing are on one side, also where a method chooses by folds of its own."""
     groups = np.repeat(np.arange(12), 3)
     labels = groups // 4
     for train, test in rivals.folds_of(labels, groups, 5, 0):

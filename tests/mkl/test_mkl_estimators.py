@@ -67,7 +67,6 @@ def test_all_forms_of_input_agree(cls, data, new):
 
 @pytest.mark.parametrize("cls", [OBSCURE, SILPMKL])
 def test_norms_of_the_summary(cls, data, tmp_path):
-    """Before and after saving; tests/common has the form of summaries."""
     X, y = data
     model = make(cls, CUES).fit(X, y)
     table = model.summary()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mkl_data import SOLVERS
 from numpy.testing import assert_array_equal
-from plain_mkl import all_coefficients
+from plain_mkl import all_coefficients, plain_losses
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
@@ -21,7 +21,7 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.optimum.dual import ascend, finish_dual, own_gap, plain_machine
+from cuelearn.mkl.optimum.dual import Machine, ascend, finish_dual, own_gap, plain_machine
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,6 @@ def test_sparse_weights_end_exactly_at_zero(digits):
 
 
 def test_a_memory_that_is_too_small_says_so(monkeypatch, digits):
-    """The epochs go on, and the end is no worse than what they reached."""
     cues, X, y = digits
     monkeypatch.setattr("cuelearn.mkl.optimum.dual.LEAST_ROOM", 20)
     with pytest.warns(ConvergenceWarning, match="raise n_epochs or tol or memory"):
@@ -109,7 +108,6 @@ def test_the_ascent_replaces_the_epochs_that_follow(solver, C):
 
 @pytest.mark.parametrize("start, memory", [("zero", 2e9), ("few samples", 4e6), ("all samples", 2e9)])
 def test_any_start_ends_at_the_optimum_of_all_samples(start, memory):
-    """Working sets of few samples grow until none outside has a loss, in memory or on demand."""
     y, bank = in_halves(1500, memory)
     assert bank.resident == (memory > 1e9)
     problem = MKLProblem(bank, y, 10, p=1.5, C=10.0)
@@ -133,7 +131,7 @@ def test_newton_steps_change_the_time_and_not_the_optimum(monkeypatch, n_classes
     values = []
     for steps in (True, False):
         if not steps:
-            monkeypatch.setattr("cuelearn.mkl.optimum.dual.face_step", lambda *_: None)
+            monkeypatch.setattr("cuelearn.mkl.optimum.crammer_singer.face_step", lambda *_: None)
         B = np.zeros((180, n_classes))
         scores = np.zeros((n_classes, 180))
         theta = np.zeros((n_classes, 0))
@@ -142,3 +140,24 @@ def test_newton_steps_change_the_time_and_not_the_optimum(monkeypatch, n_classes
         np.testing.assert_allclose(scores, B.T @ machine.kernel / 180, atol=1e-9)
         values.append(B[np.arange(180), y].sum() / 180 - 0.5 * np.sum(B * scores.T) / 180)
     assert values[0] == pytest.approx(values[1], abs=1e-5)
+
+
+def test_the_own_gap_is_that_of_the_best_multiple():
+    """By plain sums, with priors and weights; the divisor counts more samples than these."""
+    rng = np.random.default_rng(0)
+    y = np.arange(12) % 3
+    rows = np.arange(12)
+    X = rng.normal(size=(12, 5))
+    S = rng.normal(size=(12, 4))
+    machine = Machine(X @ X.T, y, rng.uniform(1.0, 2.0, 12), 20, S, rng.random((3, 4)))
+    B = -0.5 * rng.random((12, 3))
+    B[rows, y] = 0.0
+    B[rows, y] = -B.sum(axis=1)
+    scores = B.T @ machine.kernel / 20
+    theta = B.T @ S / 20
+    values = scores.T + S @ (machine.of_priors * theta).T
+    quadratic = 0.5 * np.sum(B * values) / 20
+    multiples = np.linspace(0.0, 5.0, 5001)
+    primal = min(s**2 * quadratic + machine.limits @ plain_losses(s * values, y) / 20 for s in multiples)
+    dual = B[rows, y].sum() / 20 - quadratic
+    assert own_gap(machine, B, scores, theta) == pytest.approx(primal - dual, rel=1e-4)

@@ -64,7 +64,6 @@ def on_demand(*arguments):
 @pytest.mark.parametrize("name, scores", [("mnist", "recompute"), ("mfeat", "maintain")])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_results_are_the_same_for_any_budget(solver, name, scores):
-    """Visits in windows, with rows in chunks, are the visits of a resident bank."""
     kernels, X, y = task(name, 200)
     size = len(kernels) * 200**2 * 4
     results = []

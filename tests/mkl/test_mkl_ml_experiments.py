@@ -175,7 +175,6 @@ def test_C_is_the_best_of_the_grid_on_training_samples_that_were_held_back(name,
 
 
 def test_the_table_holds_what_a_plain_fit_gives(toys):
-    """A class without positives is not judged, nor one that is alike in all test samples."""
     methods = ["GMKL", "VSKL", "MLMKLSum"]
     table = exp.compare_multilabel("partial", 2, 40, 60, dict.fromkeys(methods, {"C": 3.0})).set_index(
         "method"

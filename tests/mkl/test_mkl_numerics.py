@@ -99,7 +99,6 @@ def test_extremes_of_the_estimators(case, cls):
 
 
 def test_reference_at_extremes(case):
-    """Certified, and by the plain formulas too: a gap from both sides, so the answer is right."""
     K, y, settings = case
     problem, result = optimum(K, y, tol=1e-4, **{"p": "auto", "C": 1.0, **settings})
     assert result.converged and result.dual_gap <= 1e-4 * result.objective

@@ -26,8 +26,7 @@ from plain_mkl import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from cuelearn.datasets import make_three_class
-from cuelearn.kernels import KernelBank, Linear
+from cuelearn.kernels import KernelBank
 from cuelearn.kernels.rows import combined_kernel
 from cuelearn.mkl import GMKL, MCMKL, SILPMKL, VSKL, LpMKL, MKLProblem, SimpleMKL, solve_reference
 from cuelearn.mkl.rivals import svm
@@ -215,7 +214,6 @@ def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, kind, C):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
 def test_one_kernel_is_libsvm(cls, n_classes, C):
-    """Each class against the rest, with bias; for two classes SVC's own decision values."""
     K, y = make_stack(np.random.default_rng(7), 60, 1, n_classes)
     train, test = np.arange(45), np.arange(45, 60)
     model = cls("precomputed", C=C, tol=1e-6).fit(K[:, :45, :45], y[train])
@@ -240,7 +238,6 @@ def test_nothing_to_learn_from(cls):
 
 @pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
 def test_history(cls):
-    """Objectives fall and bounds rise, round by round; too few rounds warn."""
     X, y = make_data(90)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
@@ -278,15 +275,3 @@ def test_libsvm_called_directly_gives_the_bits_of_svc(C, direct, monkeypatch):
 
 
 # --- the problem of figure 4.1
-
-
-@pytest.mark.parametrize("C", with_long([10.0], 1000.0))
-@pytest.mark.parametrize("seed", with_long([0], 1, 2))
-def test_each_class_takes_the_two_kernels_that_separate_it(seed, C):
-    """Class 1 kernel 2, class 2 kernel 3, class 3 kernel 1; kernel 4 separates all."""
-    data = make_three_class(random_state=seed)
-    bank = KernelBank(data.triples(Linear()), data.X)
-    weights = SILPMKL("precomputed", C=C, tol=1e-4).fit(bank, data.y).kernel_weights_
-    for c, own in enumerate([1, 2, 0]):
-        foreign = [j for j in range(3) if j != own]
-        assert weights[c, [own, 3]].min() > 0.1 and weights[c, foreign].max() < 1e-6, (c, weights[c])

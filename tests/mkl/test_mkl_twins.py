@@ -15,7 +15,6 @@ from plain_mkl import (
     plain_link,
 )
 
-from cuelearn.core.formulas import group_norm
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, KernelPA, MKLProblem, PegasosMKL
 from cuelearn.mkl.stochastic.obscure import visit_obscure
@@ -84,20 +83,6 @@ def started(problem, route, loop, *parameters, averages=False):
     return stream
 
 
-of_steps = lambda test: pytest.mark.parametrize("route", ROUTES)(
-    pytest.mark.parametrize("loss, n_classes, factor", [("multiclass", 3, 1.0), ("hinge", 2, 0.5)])(test)
-)
-
-
-@of_steps
-@pytest.mark.parametrize("p", [1.02, 2.0])
-def test_om2_steps(p, loss, n_classes, factor, route):
-    K, y, problem, rng = small_problem(p=p, loss=loss, n_classes=n_classes)
-    stream = started(problem, route, visit_om2)
-    follow(stream, TwinOM2(K, y, n_classes, p, factor), rng.integers(30, size=120))
-    assert stream.n_updates > 10
-
-
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     "size, scale, dtype, sample_major",
@@ -119,74 +104,53 @@ def test_om2_steps_on_other_kernels(size, scale, dtype, sample_major, route):
     follow(started(problem, route, visit_om2), twin, order, 1e-9 if dtype == np.float64 else 1e-6)
 
 
-@of_steps
-@pytest.mark.parametrize("p, C, cap", [(1.02, 1.0, True), (1.3, 100.0, False), (2.0, 1.0, 0.3)])
-def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
-    """Both stages, R and the projection (a small R makes every update leave the ball)."""
-    K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=1)
-    stream = started(problem, route, visit_obscure, True, 0.5)
-    online = TwinOM2(K, y, n_classes, p, factor, eta=0.5)
-    follow(stream, online, rng.permutation(30))
-
-    radius = online.radius(C)
-    point = stream.point(scores=True)
-    loss_now, norm = problem.mean_loss(point.scores), group_norm(point.norms, problem.p)
-    assert np.sqrt(norm**2 + 2.0 * loss_now / problem.regularization) == pytest.approx(radius, rel=1e-10)
-    radius = cap if not isinstance(cap, bool) else min(radius, np.sqrt(2.0 * C * 30)) if cap else radius
-    stream.start_stage(visit_obscure, False, radius)
-    batch = TwinBatch(K, y, n_classes, p, factor, C=C, radius=radius, A=online.A)
-    follow(stream, batch, rng.integers(30, size=150))
-
-
-@of_steps
-@pytest.mark.parametrize("p, C", [(1.02, 1.0), (1.3, 1000.0)])
-def test_pegasos_steps(p, C, loss, n_classes, factor, route):
-    """From 0, and from a vector that the first shrink factor 0 must forget."""
-    K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=3)
-    stream = started(problem, route, visit_obscure, False, np.inf)
-    follow(stream, TwinBatch(K, y, n_classes, p, factor, C=C), rng.integers(30, size=150))
-
-    stream.start_stage(visit_obscure, False, np.inf)
-    twin = TwinBatch(K, y, n_classes, p, factor, C=C, A=stream.point()[0])
-    follow(stream, twin, rng.integers(30, size=50))
-
-
-@of_steps
-@pytest.mark.parametrize("p, C, alpha", [(1.02, 1.0, 0.0), (2.0, 10.0, 0.2), (1.5, 0.1, 0.6)])
-def test_ufo_steps(p, C, alpha, loss, n_classes, factor, route):
-    K, y, problem, rng = small_problem(p=p, C=C, alpha=alpha, loss=loss, n_classes=n_classes, seed=4)
-    stream = started(problem, route, visit_ufo, averages=True)
-    twin = TwinUFO(K, y, n_classes, p, factor, C=C, alpha=alpha)
-    follow(stream, twin, rng.integers(30, size=200))
-    if alpha > 0.1:
-        assert np.array_equal(stream.point()[1] == 0.0, twin.point()[1] == 0.0)
-
-
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("rule", ["om2", "online", "batch", "pegasos", "ufo"])
-def test_weighted_steps(rule, route):
-    """A visit's update is multiplied by the weight of its loss; OM-2, which knows no mean, takes it as is."""
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss, n_classes, factor", [("multiclass", 3, 1.0), ("hinge", 2, 0.5)])
+@pytest.mark.parametrize(
+    "rule, p, C, alpha",
+    [
+        ("om2", 1.02, 1.0, 0.0),
+        ("om2", 2.0, 1.0, 0.0),
+        ("online", 1.3, 2.0, 0.0),
+        ("batch", 1.02, 1.0, 0.0),
+        ("batch", 2.0, 1.0, 0.0),
+        ("pegasos", 1.02, 1.0, 0.0),
+        ("pegasos", 1.3, 1000.0, 0.0),
+        ("ufo", 1.02, 1.0, 0.0),
+        ("ufo", 2.0, 10.0, 0.2),
+        ("ufo", 1.5, 0.1, 0.6),
+    ],
+)
+def test_steps(rule, p, C, alpha, loss, n_classes, factor, weighted, route):
+    """An update is multiplied by the weight of its loss; OM-2, which knows no mean, takes it as is."""
     rng = np.random.default_rng(5)
-    s, c = rng.integers(0, 4, size=30) * rng.uniform(0.5, 2.0, size=30), {0: 0.5, 1: 3.0, 2: 1.0}
-    alpha = 0.02 if rule == "ufo" else 0.0
-    weights = {"sample_weight": s, "class_weight": c}
-    K, y, problem, rng = small_problem(p=1.3, C=2.0, alpha=alpha, **weights)
+    s = np.ones(30)
+    c = np.ones(n_classes)
+    if weighted:
+        s = rng.integers(0, 4, size=30) * rng.uniform(0.5, 2.0, size=30)
+        c = np.array([0.5, 3.0, 1.0])[:n_classes]
+    weights = {"sample_weight": s, "class_weight": dict(enumerate(c))}
+    K, y, problem, rng = small_problem(p=p, C=C, alpha=alpha, loss=loss, n_classes=n_classes, **weights)
     visited = np.flatnonzero(s)
-    raw = s * np.array([c[label] for label in y])
+    raw = s * c[y]
     cost = raw * visited.size / s.sum()  # mean 1 over the samples that are visited, but for the classes
-    C = 2.0 * s.sum() / y.size
+    C = C * s.sum() / y.size
+    given = K, y, n_classes, p, factor
     makes = {
-        "om2": (visit_om2, (), TwinOM2(K, y, 3, 1.3, cost=raw)),
-        "online": (visit_obscure, (True, 0.5), TwinOM2(K, y, 3, 1.3, cost=cost, eta=0.5)),
-        "batch": (visit_obscure, (False, 3.0), TwinBatch(K, y, 3, 1.3, cost=cost, C=C, radius=3.0)),
-        "pegasos": (visit_obscure, (False, np.inf), TwinBatch(K, y, 3, 1.3, cost=cost, C=C)),
-        "ufo": (visit_ufo, (), TwinUFO(K, y, 3, 1.3, cost=cost, C=C, alpha=alpha)),
+        "om2": (visit_om2, (), TwinOM2(*given, cost=raw)),
+        "online": (visit_obscure, (True, 0.5), TwinOM2(*given, cost=cost, eta=0.5)),
+        "batch": (visit_obscure, (False, 0.3), TwinBatch(*given, cost=cost, C=C, radius=0.3)),
+        "pegasos": (visit_obscure, (False, np.inf), TwinBatch(*given, cost=cost, C=C)),
+        "ufo": (visit_ufo, (), TwinUFO(*given, cost=cost, C=C, alpha=alpha)),
     }
     loop, parameters, twin = makes[rule]
     stream = Stream(problem, scores=route, cost=raw if rule == "om2" else None)
     assert_array_equal(stream.visited, visited)
     stream.start_stage(loop, *parameters, averages=rule == "ufo")
     follow(stream, twin, rng.choice(visited, size=150))
+    assert stream.n_updates > 4
+    assert np.array_equal(stream.point()[1] == 0.0, twin.point()[1] == 0.0)
 
 
 def run_twin(twin, order):
@@ -239,7 +203,6 @@ def test_passive_aggressive_equals_its_twin(C, n_epochs):
 
 
 def test_long_runs_do_not_drift():
-    """Incremental block norms and maintained scores in float32 stay with the coefficients."""
     K, y, _, _ = small_problem(n=60, n_classes=3, seed=14)
     problem = MKLProblem(KernelBank.from_stack(K.astype(np.float32)), y, 3, p=1.1, C=1.0)
     for route in ROUTES:

@@ -24,31 +24,7 @@ def binary(accuracy, noise=0.002, draws=6):
     return pd.DataFrame(rows)
 
 
-def test_multikt_is_beaten_except_at_three(save_results):
-    def accuracy(method, n, k):
-        own = {"NoTransfer": 0.5, "MultiKT": 0.6, "MKTL weighted": 0.58 if n == 3 else 0.7}
-        return own.get(method, 0.55) + 0.01 * k
-
-    wider = binary(lambda m, n, k: 0.6, noise=0.0)
-    found = judge("mktl-1", save_results("thesis-fig-6.2-mean", binary(accuracy), wider=wider))
-    assert (found.verdict, found.n, found.unit, found.tier) == ("holds", 8, "target", "bundled")
-    assert len(found.parts) == 4 * 5 + 3 and not any("Multi-KT with 3" in says for says, _ in found.parts)
-
-
-def test_first_worse_than_multikt_then_better(save_results):
-    """MKTL and the priors alone against Multi-KT: slightly worse is by up to five points."""
-    for first, later, verdict in ((-0.03, 0.05, "holds"), (-0.1, 0.05, "mixed"), (-0.03, -0.03, "mixed")):
-
-        def accuracy(method, n, k, first=first, later=later):
-            return 0.7 + (method in ("MKTL", "PriorFeatures")) * (later if n == 15 else first) + 0.01 * k
-
-        directory = save_results("thesis-fig-6.2-mean", binary(accuracy))
-        assert judge("mktl-8", directory).verdict == verdict
-        assert judge("mktl-9", directory).verdict == ("holds" if later > 0 else "fails")
-
-
 def test_not_clearly_worse_has_to_be_shown(save_results):
-    """In every class and at every number; not being shown worse is not enough."""
 
     def level(method, n, k):
         return 0.6

@@ -157,7 +157,6 @@ def test_test_samples_reach_no_model(monkeypatch, recorded):
 
 
 def test_accuracies_are_those_of_the_estimators(made):
-    """Each method as a user would call it: an RBF on all columns, scores beside them; the gaps too."""
     (task, _), binary = made
     several = {m: parameters(m, 10.0) for m in exp.MULTICLASS}
     of_two = {m: parameters(m, 10.0) for m in exp.BINARY}
@@ -178,7 +177,6 @@ def test_accuracies_are_those_of_the_estimators(made):
 
 @pytest.mark.parametrize("kind", ["none", "shuffled", "noise 3"])
 def test_useless_scores(made, kind):
-    """Whole rows dealt out at random, or noise with nothing of the task in it; for Multi-KT's priors too."""
     task = made[0][0]
     useless = exp.useless_scores(task, kind, 2)
     if kind == "shuffled":

@@ -67,7 +67,6 @@ def model_of(priors, kernels=CUES, **options):
 
 
 def test_columns_of_priors(priors, data, new):
-    """What each contributes, in their order, under its name; the same model as from the plain numbers."""
     X, y = data
     model = model_of(priors, C=10.0).fit(X, y)
     plants, everything = [f"plants: {c}" for c in range(3)], [f"all: {c}" for c in range(5)]
@@ -141,7 +140,6 @@ BAD = bad_priors()
 
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_prior_is_one_error_that_names_it(kind, data):
-    """One sentence; and a model fitted before stays as it was."""
     X, y = data
     X = pd.DataFrame(X, columns=COLUMNS) if "name" in kind else X
     entry = BAD[kind] if isinstance(BAD[kind], tuple) else (BAD[kind],)
@@ -216,7 +214,6 @@ def test_grid_search_with_priors(priors, data, new):
 
 
 def test_grid_search_with_scores_through_metadata_routing(data):
-    """The rows of `scores` follow the folds to fit and to score."""
     X, y = data
     S = np.eye(3)[y] + 0.1 * np.random.default_rng(0).normal(size=(90, 3))  # knows the answer
     with sklearn.config_context(enable_metadata_routing=True):
@@ -235,7 +232,6 @@ def test_grid_search_with_scores_through_metadata_routing(data):
 
 
 def test_data_frames_with_named_columns(old, data, new):
-    """Priors by column names or numbers, fitted on frames or arrays: the same, and no warning about names."""
     X, y = data
     frame, new_frame = pd.DataFrame(X, columns=COLUMNS), pd.DataFrame(new[0], columns=COLUMNS)
     on_arrays = LinearSVC().fit(old[0][:, 2:4], old[1])

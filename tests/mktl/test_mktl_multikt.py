@@ -125,7 +125,6 @@ def test_beta_is_the_best_in_the_ball(n_classes, radius, class_weight):
     st.integers(0, 2**31 - 1),
 )
 def test_the_gap_is_honest(shape, size, powers, radius, largest_offset, equal, seed):
-    """The dual point is feasible, its value is the one stated, and no point of the ball is below it."""
     rng = np.random.default_rng(seed)
     n, K = shape
     of_columns, of_rows = powers

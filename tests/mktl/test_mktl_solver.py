@@ -106,7 +106,6 @@ def random_weight(y, seed=0):
     "p, C, radius", [(1.05, 1.0, "capped"), (1.3, 30.0, "online"), (2.0, 0.1, 0.4), (1.5, 0.5, np.inf)]
 )
 def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n_scores, weighted, sampling):
-    """Both stages, R and the projection; mistakes, coefficients, weights of all groups and the objective."""
     seed = n_kernels + 10 * n_scores
     K, S, y = make_task(seed, n=21, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
     S[:, 3:] = 0.0  # a column of zeros counts for nothing
@@ -190,7 +189,6 @@ def test_optimum_of_the_conic_solver(seed, tol):
 @pytest.mark.parametrize("p", [1.01, 1.3, 2.0])
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p):
-    """Every row of the history brackets the optimum, with weights and without the finishing stage."""
     K, S, y = make_task(2, n=25, n_classes=n_classes, n_scores=4)
     weight = random_weight(y)
     best, _ = conic_optimum(K, S, y, p, 5.0, loss, weight)
@@ -250,7 +248,6 @@ def test_p_by_cross_validation():
     "n, n_classes, n_scores, scale", [(2, 2, 3, 1.0), (12, 12, 3, 1.0), (9, 3, 60, 1.0), (30, 3, 4, 30.0)]
 )
 def test_odd_sizes(n, n_classes, n_scores, scale):
-    """One sample of each class; many more priors than samples; scores much larger than the kernel."""
     K, S, y = make_task(20, n=n, n_classes=n_classes, n_scores=n_scores)
     model = fit(K, scale * S, y, loss="multiclass", p="auto", C=10.0, tol=1e-4)
     best, _ = conic_optimum(K, scale * S, y, auto_p(1 + n_scores * n_classes), 10.0)
@@ -258,7 +255,6 @@ def test_odd_sizes(n, n_classes, n_scores, scale):
 
 
 def test_finishing():
-    """OBSCURE's point is far at large C; the dual stage goes on from there, and the history says so."""
     K, S, y = make_task(23, n=60, n_scores=6)
     problem = problem_of(K, S, y, p=1.1, C=100.0)
 
@@ -358,7 +354,6 @@ def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
     "options", [{}, {"sampling": "iid", "shuffle": False, "radius": "online", "eta": 0.1}], ids=str
 )
 def test_without_priors_it_is_obscure(loss, n_classes, options, dtype):
-    """The same numbers where nothing finishes the run, the same optimum where something does."""
     K, S, y = make_task(4, n=40, n_kernels=3, n_classes=n_classes)
     problem = problem_of(K, S[:, :0], y, loss=loss, dtype=dtype, p=1.2, C=5.0)
     plain = MKLProblem(problem.bank, y, n_classes, p=1.2, C=5.0, loss=loss)

@@ -261,6 +261,8 @@ def test_draws_are_uniform_over_the_candidates():
 def test_repeats_count_once_and_known_labels_have_one_candidate():
     made = CandidateSet([[[1, 0], [0, 1], [1, 0]]], priors=[[0.2, 0.5, 0.4]])
     assert made.bag(0)[:, :, 0].tolist() == [[1, 0], [0, 1]] and np.allclose(made.priors(0), [1.0, 0.5 / 0.6])
+    impossible = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])
+    assert impossible.n_candidates == [2]
     y = np.array([2, 0, 1, 1])
     sure = CandidateSet.from_labels(y, [1, 3], n_labels=4)
     assert sure.n_candidates == [1, 1] and sure.bag(1).tolist() == [[[0], [1], [1]]] and sure.n_labels == (4,)

@@ -108,7 +108,6 @@ def test_indicators_leave_what_brute_force_leaves(n, tags, spread):
 @settings(max_examples=60)
 @given(st.integers(1, 3), some_of(["waves", "poses", ""]), st.integers(0, 3))
 def test_verbs_alone_are_the_pairs_without_their_names(n, actions, at_left):
-    """The verbs' vectors are those of the pairs with the names struck out, but for the all-null one."""
     vocabulary = WAVING_POSING
     tags = [" (L)" if k == at_left else "" for k in range(len(actions))]
     caption = " ".join(f"{name}{tag} {verb or 'left'}." for name, tag, verb in zip(PEOPLE, tags, actions))

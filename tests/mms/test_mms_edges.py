@@ -105,7 +105,6 @@ def test_forms_agree(solver, n_epochs):
 
 
 def test_every_form_is_saved(tmp_path):
-    """Two attributes: features, shared and own kernels, precomputed; and saved once more."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(12, 6))
     frame = pd.DataFrame(X, columns=list("abcdef"))

@@ -109,7 +109,6 @@ def test_hidden_labels_reach_only_those_who_are_given_them(monkeypatch, recorded
 
 
 def test_training_bags_and_test_samples():
-    """They come from the two parts of a data set, scales from the training part."""
     data = exp.load_set("satimage")
     assert not set(data.train) & set(data.test)
     bags, X_test, y_test = exp.bags_of("satimage", 3, 10, 25, **MADE)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -111,17 +111,6 @@ def test_two_attributes(digits):
     banks = [[("rbf", RBF(), slice(0, d))], [("rbf", RBF(), slice(d, None)), ("l", Linear(), slice(d, None))]]
     kernel = MMS(banks, C=10.0, random_state=0).fit(both, sets)
     assert np.mean(kernel.predict(both, sets) == truth) > 0.8
-
-
-def test_equal_priors_decide_nothing_and_a_prior_of_0_leaves_out(digits):
-    rng = np.random.default_rng(8)
-    X, _, sets = ambiguous(*digits, rng, n_bags=50, n_vectors=3)
-    lists = [sets.bag(i) for i in range(50)]
-    even = CandidateSet(lists, n_labels=10, priors=[np.full(len(b), 0.2) for b in lists])
-    plain, equal = (MMS(random_state=0).fit(X, each) for each in (sets, even))
-    assert_array_equal(plain.coef_, equal.coef_)
-    impossible = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])
-    assert impossible.n_candidates == [2]
 
 
 def told(model, X, sets):

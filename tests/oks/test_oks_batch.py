@@ -68,7 +68,6 @@ def test_musvm_is_a_loop_over_svc(seed, share):
 
 
 def test_work_is_counted():
-    """Half a matrix for each kernel that is computed, an SVM for each kernel and C, and for the choice."""
     X, y = make_data(80, seed=3, noise=0.2)
     matrix = 80 * 81 // 2
     one = MuSVM(CUES, C=GRID, random_state=5).fit(X, y)
@@ -82,7 +81,6 @@ def test_work_is_counted():
 
 
 def test_rows_that_are_held_back_are_named():
-    """Every estimator with validation takes rows as well; none of their order matters, nor a seed."""
     K, y = make_stack(120, 4, seed=0, noise=0.3)
     train, test = split(y, 7)[0]
     table, _ = held_back_scores(K, y, [(train, test)])
@@ -107,7 +105,6 @@ def test_rows_that_are_held_back_are_named():
 
 
 def test_ties():
-    """Among equal accuracies the smaller hinge loss decides, then the first kernel and smallest C."""
     y = np.arange(60) % 2
     perfect = 0.9 * np.outer(2 * y - 1, 2 * y - 1) + 0.1 * np.eye(60)
     K = np.stack([np.eye(60), 0.5 * perfect, perfect, perfect])
@@ -176,7 +173,6 @@ def test_select_then_fit():
 
 
 def test_scale_of_the_selector_is_kept():
-    """The SVM gets the kernel that was selected, whose scale may come from a part of the samples."""
     X, y = make_data(700, seed=3, noise=0.3)
     cues = [("a", RBF(), [0, 1, 2]), ("b", Chi2(), [3, 4, 5])]
     selector = OKS(cues, random_state=0).fit(X, y)

@@ -60,7 +60,6 @@ def test_families_stay_on_one_side():
 
 
 def test_pairs_of_corel5k(monkeypatch):
-    """Images with one of the words, a tenth tests; each image alone, so a tenth is held back."""
     rng = np.random.default_rng(0)
     Y = rng.integers(0, 2, (400, 3))
     fake = SimpleNamespace(X=rng.integers(0, 2, (400, 499)), y=Y, target_names=["sky", "tree", "people"])
@@ -102,7 +101,6 @@ def test_rounds_are_those_of_the_paper():
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("step", [0.02, 30.0])
 def test_comparators_against_a_conic_solver(loss, step):
-    """The bound comes near the optimum from below, the function handed over from above."""
     stream = exp.stream_of("pendigits", 40, 0)
     for j in (0, 1):
         K, y = stream.stack[j].astype(float), stream.signs
@@ -138,7 +136,6 @@ def test_loss_in_the_ball_and_what_the_theorem_allows():
 
 
 def test_mistakes_by_brute_force():
-    """The sum in theorem 3 from what every visit of a watched run shows."""
     stream = exp.stream_of("pendigits", 50, 2)
     m, delta = len(stream.stack), 0.5
     table = exp.mistakes_against_bound("pendigits", 50, 2, [delta], draws=3)
@@ -174,7 +171,6 @@ def test_quantiles_and_expectations_on_small_tables():
 
 
 def test_corollary_by_brute_force():
-    """Held-out losses from the learner itself; the best predictor is a function of the kernel named."""
     options = {"n_samples": 80, "n_held": 60, "delta": 0.4}
     table = exp.selection_quality("one useful", [50], 3, draws=4, **options)
     stream = exp.stream_of("one useful", 80, 3, 60)

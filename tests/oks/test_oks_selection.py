@@ -75,7 +75,6 @@ def test_nothing_else_is_read(rule):
 
 
 def test_no_kernel_matrix_is_ever_formed(peak_of):
-    """Neither for the kernels nor for their scale: memory grows with the samples, not with their square."""
     X, y = make_data(4000, seed=2, noise=0.02, spread=0.05)
     cues = [("rbf", RBF(), slice(0, 3)), ("chi2", Chi2(), slice(3, 6)), ("all", RBF(), slice(0, 6))]
     model = OKS(cues, n_epochs=2, random_state=0)
@@ -85,7 +84,6 @@ def test_no_kernel_matrix_is_ever_formed(peak_of):
 
 
 def test_scales_by_the_rule_of_the_mean():
-    """The mean distance over the pairs of at most 500 evenly spaced samples, whatever the seed."""
     X, y = make_data(900, seed=2)
     cues = [("rbf", RBF(), slice(0, 3)), ("chi2", Chi2(factor=2.0), slice(3, 6))]
     triples = OKS(cues, random_state=0).fit(X, y)._source.triples
@@ -125,7 +123,6 @@ def stream_by_hand(cls, X, y, delta=0.5):
 
 @pytest.mark.parametrize("cls", [OKS, OKSRegret])
 def test_default_steps_of_a_stream(cls):
-    """They suit the next power of two of visits, for all visits alike, however the stream is cut."""
     X, y = make_data(150, seed=2)
     model = cls(CUES, random_state=0)
     for start in range(0, 150, 7):
@@ -149,7 +146,6 @@ def test_the_same_bits_for_any_number_of_jobs(cls, options):
 
 @pytest.mark.parametrize("cls", ALL)
 def test_one_versus_rest(cls):
-    """Each problem is the binary one of its class with a generator of its own."""
     X, y = load_iris(return_X_y=True)
     X = X[::2] / X.max(axis=0)
     names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y[::2]]

@@ -135,7 +135,6 @@ def test_om1(beta, options):
     ids=str,
 )
 def test_mutron(options, weights):
-    """A Perceptron per kernel, the best on the samples held back; the chosen one is that Perceptron."""
     X, y, new, K, new_K = streams(120, 10, options.get("normalize", True), noise=0.25)
     share = options.get("validation", 0.1)
     rng = np.random.default_rng(3)  # first the split, then the orders

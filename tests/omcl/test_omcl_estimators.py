@@ -174,7 +174,6 @@ def test_precomputed_kernels():
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sizes_of_X(cls, dtype):
-    """Scores are finite, or X is refused in words; whatever its type."""
     unit, y = data(30)
     for largest in (1e4, 1e14, 1e37, 1e150, 1e200, 1e300):
         with np.errstate(over="ignore"):

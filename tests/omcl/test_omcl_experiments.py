@@ -68,8 +68,8 @@ def test_validation_uses_no_test_sample():
 
 def test_drawings():
     """Those that no figure of a run at the smoke profile draws."""
-    parts = (("digits, cue: fac", Verdict("omcl-1", "holds", -0.1, -0.2, 0.0)),)
-    parts += (("digits, Vote", Verdict("omcl-1", "undecided", -0.1)),)  # of a single run
+    parts = (Verdict("omcl-1", "holds", number=-0.1, low=-0.2, high=0.0),)
+    parts += (Verdict("omcl-1", "open", number=-0.1),)  # of a single run
     verdicts = draw.verdict_parts([Verdict("omcl-1", "holds", parts=parts)])
     for fig in (draw.idea_layers(), draw.idea_projection(), verdicts):
         assert all(ax.has_data() and ax.get_title() for ax in fig.axes)

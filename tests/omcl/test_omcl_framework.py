@@ -301,7 +301,6 @@ def test_vote(n_classes, average):
 
 
 def test_memory_stays_flat_on_a_stream():
-    """Support sets reach a plateau and nothing else grows with the number of samples."""
     rng = np.random.default_rng(0)
     few = {"eta": 0.3, "record": False}
     members = [("a", ProjectronPlusPlus(RBF(scale=0.5), **few), [0, 1])]

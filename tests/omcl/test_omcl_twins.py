@@ -55,8 +55,6 @@ def check(model, twin, tolerance=1e-9):
 @pytest.mark.parametrize("eta", [0.0, 0.1, 0.3, 1.2])
 @pytest.mark.parametrize("rule", ["projectron", "projectron++"])
 def test_projections_are_exact(rule, eta, n_classes):
-    """RBF and chi-squared kernels over four eta; the stream repeats samples, holds zero vectors and wrong
-    labels."""
     for name in ("rbf", "chi2"):
         kernel, (plain, options), _ = KERNELS[name]
         X, y = make_stream(250, 8, n_classes, seed=n_classes, zeros=0.02)

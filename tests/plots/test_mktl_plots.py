@@ -27,7 +27,6 @@ def binary():
 
 
 def test_means_of_targets_and_their_differences():
-    """Targets are the unit of repetition, not draws; differences are paired by target."""
     table = binary()
     equal, gains, printed, _ = draw.binary_mean(shuffled(table)).axes
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()

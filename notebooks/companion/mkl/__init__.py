@@ -397,5 +397,4 @@ def predicted(task, dual_coef, kernel_weights, blocks=None):
 
 
 def test_error(task, dual_coef, kernel_weights, blocks=None):
-    """Share of test samples predicted wrongly."""
     return float(np.mean(predicted(task, dual_coef, kernel_weights, blocks) != task.test_labels))

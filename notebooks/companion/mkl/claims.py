@@ -285,6 +285,7 @@ def final_errors(results, pairs):
 def obs_6(results):
     methods = ("OBSCURE", "MCMKL")
     yield from final_errors(results, [(m, r, 0.0) for m in methods for r in ("SILPMKL", "LpMKL sparse")])
+    yield from final_errors(results, [("OBSCURE", "AverageKernelSVM", 0.0)])
     yield beside(results, final_errors(results, [(m, "LpMKL", 0.0) for m in methods]))
 
 

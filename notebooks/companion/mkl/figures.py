@@ -227,7 +227,6 @@ DIABETES = Provenance(
 
 
 def _runs(run, name, function, tasks, data):
-    """All methods on all tasks and seeds."""
     size = run.size["losses"]
     fixed = {key: size[key] for key in ("n_train", "n_test", "n_folds")}
     fixed["grids"] = {key: size[key] for key in ("C", "p", "alpha")}

@@ -16,13 +16,12 @@ from companion.mkl.runs import online_run, optimum, two_stages
 from companion.originals import load_original
 from companion.plots import mkl as draw
 from companion.plots.common import distinct
-from companion.protocol import FIRST_STAGE, where
-from companion.run.figures import enumerated, method_style
+from companion.protocol import FIRST_STAGE, original, where
+from companion.run.figures import enumerated, name_of
 from companion.run.records import row_of
 from companion.run.registry import figure
 from companion.study import at_edges
 from cuelearn import datasets
-from cuelearn.datasets import DataFileError
 
 ALL = 10_000  # test samples: as many as there are
 RIVALS = ("SILPMKL", "LpMKL", "MCMKL", "LPBeta")
@@ -210,18 +209,12 @@ def at_end(table, columns, *by):
 
 
 def mean_error(table):
-    """Mean test error of each method."""
     return table.groupby("method", sort=False)["test_error"].mean()
 
 
 def least(error):
     """The least of errors by p, in words."""
     return f"{error.min():.1%} at $p = {error.idxmin():g}$"
-
-
-def name_of(method):
-    """A method as figures name it."""
-    return method_style(method)["label"]
 
 
 def listed(values, form=".0%"):
@@ -462,15 +455,11 @@ on_leaves.see("Errors: {errors}.")
 @figure("thesis-fig-4.9-scenes")
 def on_scenes(run):
     """With DATA=original: do the methods differ on fifteen scenes with three cues of unknown kinds?"""
-    if run.data_tier != "original":
-        return
-    try:
-        data = load_original("scene15").provenance
-    except DataFileError as error:
-        print(error)
+    data = original(run, "scene15")
+    if data is None:
         return
     n_train = run.size["scene15"]["n_train"]
-    place = Place("scene15-18", n_train, data, "photographs of 15 kinds of scenes")
+    place = Place("scene15-18", n_train, data.provenance, "photographs of 15 kinds of scenes")
     compared = _compared(run, "scene15", place, [*EVERYONE, "OM2"], ["LpMKL sparse"])
     _save_errors(run, "thesis-fig-4.9-scenes", place, *compared)
 

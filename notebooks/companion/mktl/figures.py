@@ -7,13 +7,11 @@ import pandas as pd
 
 from companion import mktl as experiments
 from companion.mktl import claims  # noqa: F401  the verdicts
-from companion.originals import load_original
 from companion.plots import mktl as draw
-from companion.protocol import grid_points, where
+from companion.protocol import grid_points, original, where
 from companion.run.figures import enumerated, extremes
 from companion.run.registry import figure
 from companion.study import interval
-from cuelearn.datasets import DataFileError
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
 
@@ -27,12 +25,8 @@ def names_of(run):
     names = list(experiments.BUNDLED)
     for name in names:
         experiments.described(name, run.n_jobs)
-    if run.data_tier == "original":
-        try:
-            load_original("awa")
-            names = ["awa", *names]
-        except DataFileError as error:
-            print(f"{error} Emoji only.")
+    if original(run, "awa", "Emoji only.") is not None:
+        names = ["awa", *names]
     return names
 
 

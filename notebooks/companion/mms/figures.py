@@ -6,17 +6,15 @@ import pandas as pd
 from scipy.stats import gmean
 
 from companion import mms as experiments
-from companion import protocol
 from companion.mms import annotators, claims, naming
 from companion.mms.naming import GROUPS, by_draw
-from companion.originals import load_original
 from companion.plots import mms as draw
 from companion.plots.common import intervals
-from companion.protocol import grid_points, printed, where
-from companion.run.figures import enumerated, extremes, method_style, than
+from companion.protocol import grid_points, load_set, original, printed, where
+from companion.run.figures import enumerated, extremes, name_of, than
 from companion.run.registry import figure
 from companion.study import edges, interval
-from cuelearn.datasets import DataFileError, Provenance
+from cuelearn.datasets import Provenance
 
 ITEMS = (
     "a face is a drawing of the thing that the person is, a body (dashed) is clothing turned by what the "
@@ -28,30 +26,21 @@ ITEMS = (
 def names_of(run):
     """The data sets that are made ambiguous: bundled ones, or the thesis's own where they are present."""
     names = list(run.size["artificial"]["names"])
-    originals = {"mnist": "usps", "satimage": "covtype"} if run.data_tier == "original" else {}
-    for bundled, original in originals.items():
-        try:
-            load_original(original)
-            names = [original if name == bundled else name for name in names]
-        except DataFileError as error:
-            print(f"{error} {bundled} in its place.")
+    for bundled, own in {"mnist": "usps", "satimage": "covtype"}.items():
+        if original(run, own, f"{bundled} in its place.") is not None:
+            names = [own if name == bundled else name for name in names]
     return names
 
 
 def sets_of(names):
-    return [protocol.load_set(name) for name in names]
+    return [load_set(name) for name in names]
 
 
 @cache
 def real_labels(run):
     """Real ambiguous labels by data set, those that are present; only of original data."""
-    found = {}
-    for name in claims.AMBIGUOUS if run.data_tier == "original" else ():
-        try:
-            found[name] = load_original(name)
-        except DataFileError as error:
-            print(error)
-    return found
+    found = {name: original(run, name) for name in claims.AMBIGUOUS}
+    return {name: data for name, data in found.items() if data is not None}
 
 
 @cache
@@ -716,7 +705,6 @@ SIMULATED = (
 
 
 def _errors(run, experiment):
-    """Test errors of all methods in all draws."""
     size = run.size["annotators"]
     return experiment(run.sweep, size, run.seeds(size), size["C"], run.size["effort"])
 
@@ -728,7 +716,7 @@ def _against_labels(table):
         errors = claims.errors_by_draw(table, name)
         for method in ("MMS", "MMS priors"):
             for rival in claims.LABELLED:
-                sides = f"{method_style(method)['label']} − {rival}"
+                sides = f"{name_of(method)} − {rival}"
                 paired[f"{name}: {sides}"] = 100 * (errors[method] - errors[rival])
     return paired
 

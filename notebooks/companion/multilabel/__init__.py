@@ -180,18 +180,6 @@ def load_multilabel(name):
     return SETS[name]()
 
 
-def available_sets(original):
-    """The sets of table 1, on demand with those of the originals that the user has put in place."""
-    names = ["yeast", "emoji"]
-    for name in ("scene", "corel5k") if original else ():
-        try:
-            load_multilabel(name)
-            names.append(name)
-        except datasets.DataFileError as error:
-            print(f"without {name}: {error}")
-    return names
-
-
 def covering_rows(Y, rng, least=2):
     """Rows with so many positives of every class (or all it has), drawn for rare classes first."""
     chosen = np.zeros(len(Y), dtype=bool)

@@ -9,11 +9,11 @@ from companion import multilabel as experiments
 from companion.multilabel import claims
 from companion.multilabel.claims import AS_PRINTED, PER_CLASS, SUMS
 from companion.plots import multilabel as draw
-from companion.protocol import printed, where
+from companion.protocol import original, printed, where
 from companion.run.claims import RELEVANT
-from companion.run.figures import certain, enumerated, method_style
+from companion.run.figures import certain, enumerated, interval, name_of
 from companion.run.registry import figure
-from companion.study import Study, at_edges, interval
+from companion.study import Study, at_edges
 
 LEARNING = ("MLMKLSA 0.001", "MLMKLSum planes", "GMKL", "MLMKLSA", "MLMKLSum", "VSKL")
 SHARED = (*AS_PRINTED, "MLMKLSA", *SUMS)
@@ -22,18 +22,15 @@ PRINTED = "MLMKLSA printed"
 RUNS = "mlmkl-tab-1.runs"
 
 
-def label(method):
-    return method_style(method)["label"]
-
-
 def listed(values, form):
-    """Numbers of methods in words."""
-    return ", ".join(f"{value:{form}} ({label(method)})" for method, value in values.items())
+    return ", ".join(f"{value:{form}} ({name_of(method)})" for method, value in values.items())
 
 
 @cache
 def sets_of(run):
-    return experiments.available_sets(run.data_tier == "original")
+    """The sets of table 1, with those of the originals that the user has put in place."""
+    of_papers = [name for name in ("scene", "corel5k") if original(run, name) is not None]
+    return ["yeast", "emoji", *of_papers]
 
 
 def data_of(names):
@@ -93,12 +90,12 @@ def groups_of(run):
 
 def by_method(run, columns):
     parts = [columns.xs(name, level="name").add_prefix(f"{name}: ") for name in sets_of(run)]
-    return pd.concat(parts, axis=1).rename(label)
+    return pd.concat(parts, axis=1).rename(name_of)
 
 
 def of_paper(column):
     table = printed("mlmkl-tab-1").pivot(index="method", columns="name", values=column)
-    return table.rename(label).add_suffix(f": {column}")
+    return table.rename(name_of).add_suffix(f": {column}")
 
 
 def save_table(run, suffix, tables, text, paper=None):
@@ -207,11 +204,11 @@ weights of SA as printed with those of GMKL and of VSKL: {like}.""")
 def choices_of_methods(run):
     """Which C was chosen, and which kernels have the largest weights?"""
     first = groups_of(run).agg(C=("C", "first"), skipped=("skipped", "max"), kernels=("kernels", "first"))
-    table = first.rename(label, level="method").reset_index()
+    table = first.rename(name_of, level="method").reset_index()
     table = table[["name", "method", "C", "skipped", "kernels"]]
     grid = {"C": run.size["C"]}
     edges = {key: at_edges(grid, {"C": C}, {"C": [0.001]}) for key, C in chosen_C(run).items()}
-    edges = "; ".join(f"{name}, {label(m)}: {edge}" for (name, m), edge in edges.items() if edge)
+    edges = "; ".join(f"{name}, {name_of(m)}: {edge}" for (name, m), edge in edges.items() if edge)
     text = f"skipped: classes without positives; kernels: of the first draw. {edges}"
     save_table(run, "choices", table, text)
 
@@ -235,7 +232,7 @@ def weights_over_time(run):
     C = {method: chosen_C(run)["emoji", method] for method in LEARNING}
     points = [{**sample(run, "emoji"), "method": m, "seed": run.seed, "C": C[m]} for m in LEARNING]
     paths = run.sweep("paths").frame(experiments.weight_paths, points, data=emoji.data)
-    chosen = ", ".join(f"{label(method)} {C[method]:g}" for method in LEARNING)
+    chosen = ", ".join(f"{name_of(method)} {C[method]:g}" for method in LEARNING)
     text = f"the first draw, each method by its own rule to stop; colours: what a cue sees; C: {chosen}"
     drawing = draw.weights_over_time(paths, list(emoji.data.cues), emoji.groups)
     save_figure(run, "mlmkl-fig-1", drawing, paths, ["emoji"], text)
@@ -246,7 +243,7 @@ def _(results):
     table = results.table().set_index("method")
     weights = table.loc[:, "seconds":].drop(columns="seconds").groupby("method")
     last = weights.last().loc[list(LEARNING)]
-    ends = [f"{label(method)}: {row.idxmax()} ({row.max():.2f})" for method, row in last.iterrows()]
+    ends = [f"{name_of(method)}: {row.idxmax()} ({row.max():.2f})" for method, row in last.iterrows()]
     return {"largest": weights.max().max(axis=1), "ends": "; ".join(ends)}
 
 
@@ -289,7 +286,7 @@ def _(results):
     for method in SHARED:
         rows = means.loc[method].itertuples()
         values = ", ".join(f"{fall:.3f} and {swing:.1f} ({name})" for name, fall, swing in rows)
-        parts.append(f"{label(method)}: {values}")
+        parts.append(f"{name_of(method)}: {values}")
     return {"fall": means["fall"], "parts": "; ".join(parts)}
 
 
@@ -417,7 +414,9 @@ def _(results):
     parts = []
     for (name, method), power in exponents.items():
         time = of_time[name, method]
-        parts.append(f"{label(method)}, on {name}: {power:.2f} and {time:.2f} ({solved[name, method]:,.0f})")
+        parts.append(
+            f"{name_of(method)}, on {name}: {power:.2f} and {time:.2f} ({solved[name, method]:,.0f})"
+        )
         if name == "emoji" and method != PRINTED:
             powers.append(f"m^{time:.2f} and m^{power:.2f} with {draw.short(method)}")
     growth = f"CPU seconds and SVMs to a fixed gap go like {', '.join(powers)}"

@@ -10,15 +10,13 @@ from scipy.stats import gmean
 from companion import oks as experiments
 from companion import pictures
 from companion.oks import claims  # noqa: F401  the verdicts
-from companion.originals import load_original
 from companion.plots import oks as draw
-from companion.protocol import grid_points, printed, where
+from companion.protocol import grid_points, original, printed, where
 from companion.run.claims import Results
 from companion.run.figures import certain
 from companion.run.registry import figure
 from companion.study import Study, edges
 from cuelearn import datasets
-from cuelearn.datasets import DataFileError
 
 #: Methods that are compared in words.
 COMPARED = ("MuSVM", "SimpleMKL", "OM2", "SOM", "OKS")
@@ -43,12 +41,10 @@ def pairs_of(run):
     }
     emoji = pictures.emoji()
     data = {"tab-1": emoji, "tab-2": emoji, "leaves": datasets.load_leaves()}
-    if run.data_tier == "original":
-        try:
-            data["tab-2"] = load_original("corel5k")
-            names["tab-2"] = list(experiments.ORIGINAL_TASKS)
-        except DataFileError as error:
-            print(f"{error} Categories of emoji in its place.")
+    corel5k = original(run, "corel5k", "Categories of emoji in its place.")
+    if corel5k is not None:
+        data["tab-2"] = corel5k
+        names["tab-2"] = list(experiments.ORIGINAL_TASKS)
     further = experiments.pairs("leaves", size["more_leaves"])[size["n_leaves"] :]
     return SimpleNamespace(names=names, data=data, all=sum(names.values(), []), further=further)
 

@@ -11,7 +11,7 @@ from companion import pictures
 from companion.omcl import FEW_LABELS, LEVELS, few_labels_run, shortened
 from companion.omcl.claims import at_end, at_half, curves_of, settled
 from companion.plots import omcl as draw
-from companion.plots.common import curves, legend, mosaic, panels
+from companion.plots.common import curves, facets, legend, matrix, mosaic, panels, show_picture
 from companion.protocol import printed, where
 from companion.run.figures import (
     BLUE,
@@ -22,6 +22,7 @@ from companion.run.figures import (
     extremes,
     method_style,
     name_methods,
+    name_of,
     than,
 )
 from companion.run.registry import figure
@@ -111,12 +112,11 @@ def _support_sizes(run, row, names, columns):
     table, data = _joined(run, names, "curves")
     table = table[["data", "permutation", "method", *columns]]
     methods = ("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Flat")
-    fig, (axes,) = panels(len(names), size=(4.2 * len(names), 3.4))
-    for ax, name in zip(axes, names, strict=True):
-        rows = draw.aligned(where(table, data=name))
-        curves(ax, rows, "n_seen", "support", methods, runs="permutation", markevery=3)
-        ax.set(title=name, xlabel=draw.SEEN, ylabel="support vectors, all cues", ylim=(0, None))
-    axes[0].legend()
+    fig, parts = facets(table, "data", size=(4.2, 3.4))
+    for ax, _, rows in parts:
+        curves(ax, draw.aligned(rows), "n_seen", "support", methods, runs="permutation", markevery=3)
+        ax.set(xlabel=draw.SEEN, ylabel="support vectors, all cues", ylim=(0, None))
+    parts[0][0].legend()
     notes = [f"{name}: {results_of(run, name).saved['note']}" for name in names]
     run.save_figure(fig, row, table, provenance=data, note=" ".join(notes))
 
@@ -163,19 +163,12 @@ def _second_layer(run, name, row):
         }
         runs.append(means)
     fig, ((ax,),) = panels(1, size=(8.4, 2.2 + 0.22 * len(classes)))
-    image = ax.imshow(weights.mean(axis=0), aspect="auto", cmap="RdBu", vmin=-1, vmax=1)
     scores = [f"{cue}: {label}" for cue in cues for label in classes]
-    _label(ax, classes, scores, ylabel="combined for class", xlabel="score of the cue for class")
+    mean = pd.DataFrame(weights.mean(axis=0), classes, scores)
+    image = matrix(ax, mean, rotation=90, aspect="auto", cmap="RdBu", vmin=-1, vmax=1)
+    ax.set(ylabel="combined for class", xlabel="score of the cue for class")
     fig.colorbar(image, label="weight / largest of its row")
     run.save_figure(fig, row, {"": table, "runs": pd.DataFrame(runs)}, **results.saved)
-
-
-def _label(ax, rows, columns, **labels):
-    """Name the rows and the columns of an image."""
-    ax.set_yticks(range(len(rows)), rows, fontsize=8)
-    ax.set_xticks(range(len(columns)), columns, fontsize=7, rotation=90)
-    ax.set(**labels)
-    ax.grid(False)
 
 
 def _against_cues(error):
@@ -234,10 +227,8 @@ def eight_categories(run):
         of_category = rows[objects.y[rows] == category]
         cells += of_category[np.linspace(0, of_category.size - 1, 8).round().astype(int)].tolist()
     fig, ((ax,),) = panels(1, size=(7, 6))
-    ax.imshow(mosaic(np.stack([objects.images[i] for i in cells]), 8))
+    show_picture(ax, mosaic(np.stack([objects.images[i] for i in cells]), 8))
     ax.set_yticks(len(objects.images[0]) * (np.arange(len(names)) + 0.5), names)
-    ax.set_xticks(())
-    ax.grid(False)
     table = pd.DataFrame({"image": objects.frames["name"][cells]})
     shows = "the eight categories, as different designers draw them"
     note = "Eight of each category's objects, each in one view."
@@ -258,10 +249,9 @@ def pairs_confused(run):
     methods = [*pairs["cue"], "OMCL-BM"]
     fig, axes = panels(3, len(pairs), size=(6.4, 1.6 * len(pairs)), width_ratios=(1, 1, 1.6))
     for (left, right, bars), (_, pair) in zip(axes, pairs.iterrows(), strict=True):
-        left.imshow(images[pair["image"]])
-        left.set(title=pair["first"], ylabel=f"{pair['cue']}\nconfuses", xticks=(), yticks=())
-        right.imshow(images[pair["other"]])
-        right.set(title=pair["second"], xticks=(), yticks=())
+        show_picture(left, images[pair["image"]], pair["first"])
+        show_picture(right, images[pair["other"]], pair["second"])
+        left.set_ylabel(f"{pair['cue']}\nconfuses")
         colours = [ORANGE if cue == pair["cue"] else GREY for cue in pairs["cue"]]
         bars.barh(methods, 100 * pair[methods].astype(float), color=[*colours, BLUE])
         bars.set_xlim(0, 105 * pairs[methods].to_numpy().max())
@@ -304,8 +294,9 @@ def all_confusions(run):
     table = pd.DataFrame(index=pd.MultiIndex.from_product([classes] * 2, names=["category", "taken for"]))
     for ax, method in zip(axes, methods, strict=True):
         shares = np.mean([run[method] for run in results.confusions], axis=0)
-        image = ax.imshow(100 * shares, vmin=0, vmax=100)
-        _label(ax, classes, classes, title=method, xlabel="taken for")
+        percent = pd.DataFrame(100 * shares, classes, classes)
+        image = matrix(ax, percent, rotation=90, vmin=0, vmax=100)
+        ax.set(title=method, xlabel="taken for")
         table[method] = shares.ravel()
     axes[0].set_ylabel("category")
     fig.colorbar(image, ax=axes, label="share [%]")
@@ -645,17 +636,17 @@ def last_and_average(run):
     """Is the averaged predictor better than the last one?"""
     names = streams(run)
     table, data = _joined(run, names, "hypotheses")
-    fig, (axes,) = panels(len(names), size=(2.8 * len(names), 3.2))
-    for ax, name in zip(axes, names, strict=True):
-        rows = where(table, data=name)
+    fig, parts = facets(table, "data", size=(2.8, 3.2))
+    for ax, _, rows in parts:
         for method, errors in rows.groupby("method", sort=False):
             style = method_style(method, linestyle="", markersize=3, alpha=0.6)
             ax.plot(100 * errors["last"], 100 * errors["average"], **style)
         middle = 100 * rows["last"].median()
         ax.axline((middle, middle), slope=1, color="black", lw=0.8, label="equal errors")
-        ax.set(title=name, xlabel="last hypothesis [%]")
-    axes[0].set_ylabel("test error, averaged [%]")
-    legend(fig, axes[0], 5)
+        ax.set_xlabel("last hypothesis [%]")
+    first = parts[0][0]
+    first.set_ylabel("test error, averaged [%]")
+    legend(fig, first, 5)
     note = "Every class alike; a point for each permutation; below the line averages are better."
     run.save_figure(fig, "thesis-sec-3.3", table, provenance=data, note=note)
 
@@ -711,7 +702,7 @@ def _(results):
         changes.append(errors.sub(errors["all"], axis=0).mean())
         margin, *others = errors.mean()[["margin", "all", "threshold", "random"]]
         beside = "; ".join(f"{error:.1f}" for error in others)
-        texts.append(f"{data}, {method_style(method)['label']} {margin:.1f} ({beside})")
+        texts.append(f"{data}, {name_of(method)} {margin:.1f} ({beside})")
     changes = pd.DataFrame(changes)
     return {"least": changes.min(), "most": changes.max(), "errors": "; ".join(texts)}
 

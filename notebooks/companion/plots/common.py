@@ -7,7 +7,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
 from companion.protocol import where
-from companion.run.figures import BLACK, BLUE, GREY, RED, band, method_style
+from companion.run.figures import BLACK, BLUE, GREY, RED, band, method_style, name_of
 from companion.study import interval
 
 #: Up to so many runs are drawn one by one, more as a band around their mean.
@@ -22,6 +22,24 @@ def distinct(values):
 def panels(columns, rows=1, *, size, **options):
     """A figure of panels and its axes, an array of shape (rows, columns)."""
     return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **options)
+
+
+def facets(table, by, *, size, columns=None, margin=(0.0, 0.0), **options):
+    """A figure with a panel for each value of a column, and each panel with the value, its title, and rows.
+
+    `size` is that of a panel; without `columns` they stand side by side.
+    """
+    values = distinct(table[by])
+    n_columns = min(columns or len(values), len(values))
+    n_rows = -(-len(values) // n_columns)
+    whole = (size[0] * n_columns + margin[0], size[1] * n_rows + margin[1])
+    fig, axes = panels(n_columns, n_rows, size=whole, **options)
+    for ax in axes.flat[len(values) :]:
+        ax.remove()
+    parts = [(ax, value, where(table, **{by: value})) for ax, value in zip(axes.flat, values, strict=False)]
+    for ax, value, _ in parts:
+        ax.set_title(value)
+    return fig, parts
 
 
 def each_run(ax, x, samples, method=None, *, geometric=False, **style):
@@ -121,16 +139,57 @@ def end_labels(ax, curves, gap=0.065):
         )
 
 
+def name_ends(ax, gap=0.065, more=()):
+    """Name curves by their labels at their ends, lines across a panel at its right; `more`: name -> place.
+
+    From a curve that ends early a grey line leads to its name. Of curves with one label the first is named.
+    """
+    right = ax.get_xlim()[1]
+    ends = {name: (*place, name, BLACK) for name, place in dict(more).items()}
+    for line in ax.get_lines():
+        label = line.get_label()
+        if not label.startswith("_") and len(line.get_xdata()):
+            x, y = line.get_xydata()[-1]
+            across = line.get_transform() == ax.get_yaxis_transform()
+            ends.setdefault(label, (right if across else x, y, label, line.get_color()))
+    last = max((x for x, *_ in ends.values() if x < right), default=right)
+    named = [(x, y, name, color if x >= last else "#BBBBBB") for x, y, name, color in ends.values()]
+    if named:
+        end_labels(ax, named, gap)
+
+
+def show_picture(ax, picture, title="", **options):
+    """A picture, or a matrix as one, without ticks and lines."""
+    ax.imshow(picture, **options)
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    ax.set_title(title, fontsize=8)
+
+
+def matrix(ax, table, *, numbers="", rotation=0, fontsize=8, **options):
+    """A table as an image, which is returned, with the names of rows and columns; `numbers`: their form."""
+    image = ax.imshow(table, **options)
+    ax.grid(visible=False)
+    ax.set_xticks(range(table.shape[1]), table.columns, rotation=rotation, fontsize=fontsize)
+    ax.set_yticks(range(table.shape[0]), table.index, fontsize=fontsize)
+    for (i, j), value in np.ndenumerate(table.to_numpy() if numbers else np.empty((0, 0))):
+        red, green, blue, _ = image.cmap(image.norm(value))
+        is_dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+        text = {"ha": "center", "va": "center", "fontsize": fontsize}
+        ax.text(j, i, numbers.format(value), color="white" if is_dark else "black", **text)
+    return image
+
+
 def intervals(samples):
     """The table of a `forest`: mean and 95% interval of samples, a dict or the columns of a table."""
     rows = {name: interval(values) for name, values in samples.items()}
     return pd.DataFrame.from_dict(rows, "index", columns=["number", "low", "high"])
 
 
-def forest(ax, table, xlabel, *, digits=1):
-    """Differences with 95% intervals, a row each: `table` has number, low and high, and a color or none.
+def forest(ax, table, xlabel, *, digits=1, difference=True):
+    """Numbers with 95% intervals, a row each: `table` has number, low and high, and a color or none.
 
-    Filled: the interval lies on one side of 0; the number stands at the right.
+    The number stands at the right. Of a `difference` filled: the interval lies on one side of 0.
     """
     rows = np.arange(len(table))[::-1]
     sided = (table["low"] > 0.0) | (table["high"] < 0.0)
@@ -138,10 +197,21 @@ def forest(ax, table, xlabel, *, digits=1):
     colors = table["color"] if "color" in table else np.where(sided, signs, GREY)
     for y, color, certain, row in zip(rows, colors, sided, table.itertuples(), strict=True):
         ax.plot([row.low, row.high], [y, y], color=color)
-        ax.plot(row.number, y, "o", color=color, markerfacecolor=color if certain else "white")
-        number = f"{row.number:+z.{digits}f}"
+        ax.plot(
+            row.number, y, "o", color=color, markerfacecolor="white" if difference and not certain else color
+        )
+        number = f"{row.number:+z.{digits}f}" if difference else f"{row.number:.{digits}f}"
         ax.text(1.02, y, number, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
-    ax.axvline(0.0, color=BLACK, lw=0.8)
     ax.set_yticks(rows, table.index)
     ax.set(xlabel=xlabel, ylim=(-0.7, len(table) - 0.3))
-    ax.cuelearn_band = "lines: 95% intervals of means, filled: 0 lies outside"
+    ax.cuelearn_band = "lines: 95% intervals of means"
+    if difference:
+        ax.axvline(0.0, color=BLACK, lw=0.8)
+        ax.cuelearn_band += ", filled: 0 lies outside"
+
+
+def minus_others(ax, errors, method, xlabel):
+    """A `forest` of a method's errors minus every other one's, the least of these first, run by run."""
+    others = errors.mean().drop(method).sort_values().index
+    rows = {name_of(other): errors[method] - errors[other] for other in others}
+    forest(ax, intervals(rows), xlabel)

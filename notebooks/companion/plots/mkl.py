@@ -7,10 +7,21 @@ import numpy as np
 import pandas as pd
 
 from companion.plots import common
-from companion.plots.common import distinct, each_run, end_labels, forest, intervals, log_axis, paired, panels
-from companion.protocol import grid_points, where
-from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, stamp
-from companion.study import interval
+from companion.plots.common import (
+    distinct,
+    each_run,
+    forest,
+    intervals,
+    log_axis,
+    minus_others,
+    name_ends,
+    paired,
+    panels,
+    show_picture,
+    where,
+)
+from companion.protocol import grid_points
+from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, name_of, stamp
 from cuelearn.mkl import UFOMKL
 
 curve = partial(common.curve, draw=each_run)
@@ -122,9 +133,9 @@ def convergence(table, svm):
         panel(ax, table, x, y, markersize=4)
         log_axis(ax.xaxis, plain=x == "seconds")
         for line in ax.get_lines():
-            if line.get_label() == method_style("UFOMKL")["label"]:
+            if line.get_label() == name_of("UFOMKL"):
                 line.set(linestyle="none", markerfacecolor="none", markersize=8)
-            if line.get_label() == method_style("OBSCURE")["label"]:
+            if line.get_label() == name_of("OBSCURE"):
                 line.set_label("OBSCURE, batch stage")
     lines(axes[0, 0], svm)
     legend(fig, axes[0, 0], 2)
@@ -156,18 +167,16 @@ def things(images, table, kernels, errors, labels):
     """Kernels of cues; below, drawings of the `table` and in a column for each cue what it takes them for."""
     cues = list(table.columns[1:])
     fig, axes = panels(len(cues) + 1, len(table) + 1, size=(1.25 * len(cues) + 1.25, 1.2 * len(table) + 1.6))
-    for ax in axes.flat:
-        ax.set(xticks=[], yticks=[])
     axes[0, 0].axis("off")
-    axes[1, 0].set_title("new drawing", fontsize=8)
     for ax, cue in zip(axes[0, 1:], cues, strict=True):
-        ax.imshow(kernels[cue], vmin=0, vmax=1)
-        ax.set_title(f"{labels[cue]}\n{100 * errors[cue]:.0f}% errors", fontsize=8)
+        title = f"{labels[cue]}\n{100 * errors[cue]:.0f}% errors"
+        show_picture(ax, kernels[cue], title, vmin=0, vmax=1)
     for line, drawings in zip(axes[1:], table.to_numpy(), strict=True):
         for ax, drawing in zip(line, drawings, strict=True):
-            ax.imshow(images[drawing])
+            show_picture(ax, images[drawing])
             color = GREEN if drawing == drawings[-1] else RED
             ax.spines[:].set(visible=ax is not line[0], color=color, linewidth=2)
+    axes[1, 0].set_title("new drawing", fontsize=8)
     return fig
 
 
@@ -207,7 +216,7 @@ def against_p(table, work, best=()):
     *_, last = distinct(table["method"])
     for method in distinct(table["method"]):
         part = where(table, method=method)
-        stage = "" if method == last else f", {method_style(method)['label'].split(', ')[-1]}"
+        stage = "" if method == last else f", {name_of(method).split(', ')[-1]}"
         names = [CUES[task.split("-")[0]].split(",")[0] + stage for task in part["task"]]
         panel(cost, part.assign(fixed=names), "p", work, "fixed", linestyle="--" if stage else "-")
     name_ends(cost)
@@ -224,7 +233,7 @@ def online_panels(table, batch, level=None):
     for (online, tests), task in zip(axes.reshape(-1, 2), tasks, strict=True):
         first = where(table, what="online", task=task)
         paired(online, first, "epoch", "error", "OM2", factor=100, marker="")
-        name_ends(online, {"OM-2": (first["epoch"].max(), 0.0)})
+        name_ends(online, more={"OM-2": (first["epoch"].max(), 0.0)})
         later = where(table, what="test", task=task)
         most = later.groupby(["method", "seed"])["epoch"].transform("max")
         later = later[most == later.groupby("method")["epoch"].transform("max")]
@@ -248,39 +257,15 @@ def online_panels(table, batch, level=None):
     return fig
 
 
-def name_ends(ax, more=()):
-    """Names of curves at their ends, of lines across a panel at its right; `more`: name -> place.
-
-    From a curve that ends early a grey line leads to its name.
-    """
-    right = ax.get_xlim()[1]
-    ends = [(*place, name, BLACK) for name, place in dict(more).items()]
-    for line in ax.get_lines():
-        if line.get_label().startswith("_") or not len(line.get_xdata()):
-            continue
-        x, y = line.get_xydata()[-1]
-        across = line.get_transform() == ax.get_yaxis_transform()
-        ends.append((right if across else x, y, line.get_label(), line.get_color()))
-    last = max((x for x, *_ in ends if x < right), default=right)
-    if ends:
-        end_labels(ax, [(x, y, name, color if x >= last else "#BBBBBB") for x, y, name, color in ends])
-
-
 def accuracies(table):
     """Test error of every method with its interval over the splits, the least first (thesis 4.9 right)."""
     errors = 100 * table.pivot(index="seed", columns="method", values="test_error")
-    errors = errors[errors.mean().sort_values().index]
+    styles = [method_style(method) for method in errors.mean().sort_values().index]
+    errors = errors.rename(columns=lambda method: name_of(method))
+    rows = intervals(errors[[style["label"] for style in styles]]).clip(0, 100)
     fig, (ax,) = beside(1, 0.3 * errors.shape[1] + 0.7)
-    for place, method in enumerate(errors):
-        mean, low, high = np.clip(interval(errors[method]), 0, 100)
-        color = method_style(method)["color"]
-        ax.plot([low, high], [place, place], color=color)
-        ax.plot(mean, place, "o", color=color)
-        ax.text(1.01, place, f"{mean:.1f}", transform=ax.get_yaxis_transform(), va="center", fontsize=8)
-    ax.set_yticks(range(errors.shape[1]), [method_style(method)["label"] for method in errors])
-    ax.invert_yaxis()
-    ax.set_xlabel("test error [%]")
-    ax.cuelearn_band = f"lines: 95% intervals of the mean over {len(errors)} splits"
+    forest(ax, rows.assign(color=[style["color"] for style in styles]), "test error [%]", difference=False)
+    ax.cuelearn_band += f" over {len(errors)} splits"
     return fig
 
 
@@ -314,12 +299,8 @@ def many_kernels(counts, alphas):
         name_ends(ax)
     most = counts[counts["n_kernels"] == counts["n_kernels"].max()]
     errors = 100 * most.pivot(index="seed", columns="method", values="test_error")
-    differences_of = {
-        method_style(method)["label"]: errors["UFOMKL sparse"] - errors[method]
-        for method in errors.mean().drop("UFOMKL sparse").sort_values().index
-    }
-    name = method_style("UFOMKL sparse")["label"]
-    forest(differences, intervals(differences_of), f"test error of {name} minus this one's [points]")
+    name = name_of("UFOMKL sparse")
+    minus_others(differences, errors, "UFOMKL sparse", f"test error of {name} minus this one's [points]")
     differences.set_title(f"{most['n_kernels'].iloc[0]:,} kernels")
     panel(kept, alphas, "alpha", "n_used", "C", draw=band)
     panel(sparse, alphas, "alpha", "test_error", "C", draw=band)
@@ -400,7 +381,7 @@ def beside_svc(table, most):
                 runs = where(table, method=method, C=C).set_index(["C", "n_train", "seed"])
                 ratio = (runs["seconds"] / base).rename("ratio").reset_index().dropna()
                 ratio = ratio.groupby("n_train")["ratio"].agg(lambda r: np.exp(np.log(r).mean()))
-                label = f"{method_style(method)['label']}, C = {C:g}"
+                label = f"{name_of(method)}, C = {C:g}"
                 ax.plot(ratio.index, ratio, **method_style(method, alpha=alpha, label=label, markersize=4))
         ax.axhline(most, color=BLACK, lw=0.8, ls="--")
         log_axis(ax.xaxis, ax.yaxis, plain=True)
@@ -416,7 +397,7 @@ def beside_svc(table, most):
         width = mean[part].fillna(0.0).to_numpy()
         parts.barh(np.arange(len(mean)), width, left=left, color=color, label=label)
         left += width
-    names = {method: method_style(method)["label"] for method in ("OBSCURE", "UFOMKL")}
+    names = {method: name_of(method) for method in ("OBSCURE", "UFOMKL")}
     rows = [f"{names.get(method, 'SVC')}, C = {C:g}" for C, method in mean.index]
     parts.set_yticks(np.arange(len(mean)), rows, fontsize=7)
     parts.invert_yaxis()

@@ -4,23 +4,26 @@ from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.metrics import ConfusionMatrixDisplay
+import pandas as pd
 
 from companion.mktl.claims import FEW, WORSE_IN_CLASS
 from companion.plots import common
 from companion.plots.common import (
     distinct,
     each_run,
-    end_labels,
+    facets,
     forest,
     intervals,
     legend,
     log_axis,
+    matrix,
     mosaic,
+    name_ends,
     panels,
+    show_picture,
+    where,
 )
-from companion.protocol import where
-from companion.run.figures import BLACK, BLUE, GREY, PALETTE, band, method_style, stamp
+from companion.run.figures import BLACK, BLUE, GREY, PALETTE, band, method_style, name_of, stamp
 
 # bands, but few runs one by one
 curve = partial(common.curve, draw=each_run)
@@ -34,7 +37,7 @@ MARKERS = "os^Dv"
 
 def labels(methods, without=""):
     """The labels of methods, without an ending that all of them would have."""
-    return {method: method_style(method)["label"].removesuffix(without) for method in methods}
+    return {method: name_of(method).removesuffix(without) for method in methods}
 
 
 WEIGHTED = ["MKTL weighted", "MultiKT", "AverageTL weighted", "PriorFeatures weighted", "NoTransfer weighted"]
@@ -57,9 +60,8 @@ def idea():
     norms = np.sqrt([y @ kernel @ y for kernel in kernels.values()])
     fig, axes = panels(4, 2, size=(8.0, 4.0), sharey="row")
     for ax, (name, kernel) in zip(axes[0], kernels.items(), strict=True):
-        ax.imshow(kernel, cmap="RdBu", vmin=-1.8, vmax=1.8)
-        ax.set(title=name, xticks=[1, 4], xticklabels=["tigers", "tulips"], yticks=[])
-        ax.grid(False)
+        show_picture(ax, kernel, name, cmap="RdBu", vmin=-1.8, vmax=1.8)
+        ax.set_xticks([1, 4], ["tigers", "tulips"])
     for p in (2.0, 1.5, 1.1):
         weights = norms ** (p / (p - 1.0) - 1.0)
         for ax, share in zip(axes[1], weights / weights.sum(), strict=True):
@@ -72,20 +74,15 @@ def things(known, new, table, methods):
     """Pictures of known and new animals, (things, styles, ...); below, which new one is taken for which."""
     layout = [["known"] * 3 + ["new"] * 3, np.repeat(methods, 2).tolist()]
     fig, axes = plt.subplot_mosaic(layout, figsize=(9.0, 5.4), layout="constrained", height_ratios=(2, 3))
-    axes["known"].imshow(mosaic(known[:, 0], 10))
-    axes["known"].set_title("known animals: a model on colours and words")
-    axes["new"].imshow(mosaic(np.concatenate(new.swapaxes(0, 1)), len(new)))
-    axes["new"].set_title("new ones by shape: five of eight drawings")
+    show_picture(axes["known"], mosaic(known[:, 0], 10), "known animals: a model on colours and words")
+    drawings = mosaic(np.concatenate(new.swapaxes(0, 1)), len(new))
+    show_picture(axes["new"], drawings, "new ones by shape: five of eight drawings")
     for method in methods:
         share = where(table, method=method).pivot(index="true", columns="said", values="share")
         share = 100.0 * share.reindex(columns=share.index).fillna(0.0)
-        display = ConfusionMatrixDisplay(share.to_numpy(), display_labels=share.index)
-        look = {"cmap": "Blues", "colorbar": False, "text_kw": {"fontsize": SMALL}}
-        display.plot(ax=axes[method], values_format=".0f", xticks_rotation="vertical", **look)
-        title = f"{method_style(method)['label']}: {np.diag(share).mean():.0f}% right"
+        matrix(axes[method], share, numbers="{:.0f}", rotation=90, fontsize=SMALL, cmap="Blues")
+        title = f"{name_of(method)}: {np.diag(share).mean():.0f}% right"
         axes[method].set(title=title, xlabel="taken for [% of the test pictures]", ylabel="is")
-    for ax in axes.values():
-        ax.grid(False)
     for name in ("known", "new"):
         axes[name].set_axis_off()
     return fig
@@ -152,19 +149,16 @@ def _minus_rivals(each, names):
 
 def _named_curves(ax, each, names):
     """Mean over targets of each method, named at its end; weighted MKTL has a band."""
-    ends = []
     for method, name in names.items():
-        style = method_style(method)
-        mean = each[method].mean()
+        style = method_style(method, label=name)
         if method == "MKTL weighted":
-            band(ax, mean.index, each[method].to_numpy(), **style)
+            band(ax, each[method].columns, each[method].to_numpy(), **style)
         else:
-            ax.plot(mean, **style)
-        ends.append((mean.index[-1], mean.iloc[-1], name, style["color"]))
+            ax.plot(each[method].mean(), **style)
     ax.cuelearn_band = ax.cuelearn_band.replace("runs", "targets")
     ax.set(xlabel="positive training samples", ylabel="test accuracy [%]")
     log_axis(ax.xaxis, plain=True)
-    end_labels(ax, ends)
+    name_ends(ax)
 
 
 def gains_by_target(table, weights=" weighted"):
@@ -229,7 +223,7 @@ def samples_and_priors(axes, table, n_per_class, n_priors):
             ax.plot(np.full(len(values), place), values, ".", color=color, markersize=3)
             ax.plot(place, values.mean(), "D", color=color, markersize=8)
             ax.text(place + 0.2, values.mean(), f"{values.mean():.0f}", fontsize=8)
-        labels = [method_style(method)["label"] for method in methods]
+        labels = [name_of(method) for method in methods]
         ax.set_xticks(range(len(methods)), labels, fontsize=SMALL, rotation=20)
         ax.set(title=f"{name}, {k} priors", ylabel="test accuracy [%]", ylim=(0.0, 100.0))
 
@@ -262,20 +256,20 @@ def weights(table, models, n_named=2):
 
 def negative(table):
     """What priors that say nothing cost against No-Transfer on the same samples, a panel per kind of them."""
-    kinds = distinct(table["useless"])
-    n_rows = -(-len(kinds) // 2)
-    fig, axes = panels(2, n_rows, size=(6.4, 2.5 * n_rows + 0.6), sharex=True, sharey=True)
-    for ax, kind in zip(axes.flat, kinds, strict=False):
-        runs = table[(table["useless"] == kind) | (table["method"] == "NoTransfer")]
+    alone = where(table, method="NoTransfer")
+    others = table[table["method"] != "NoTransfer"]
+    fig, parts = facets(
+        others, "useless", size=(3.2, 2.5), columns=2, margin=(0, 0.6), sharex=True, sharey=True
+    )
+    for ax, kind, runs in parts:
+        runs = pd.concat([alone, runs])
         paired(ax, runs, "n_per_class", "accuracy", "NoTransfer", factor=100.0)
         stamp(ax, {"none": "bundled", "shuffled": "composed"}.get(kind, "simulated"))
         ax.set_title(f"scores: {kind}", pad=14)
         log_axis(ax.xaxis, plain=True)
-    for ax in axes.flat[len(kinds) :]:
-        ax.remove()
     fig.supxlabel("training samples per class", fontsize="medium")
     fig.supylabel("accuracy minus No-Transfer's [points]", fontsize="medium")
-    legend(fig, axes, 4)
+    legend(fig, fig.axes, 4)
     return fig
 
 

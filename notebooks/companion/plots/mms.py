@@ -13,9 +13,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
-from companion.plots.common import curve, distinct, end_labels, forest, intervals, legend, mosaic, panels
-from companion.protocol import where
-from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
+from companion.plots.common import (
+    curve,
+    curves,
+    distinct,
+    facets,
+    forest,
+    intervals,
+    legend,
+    matrix,
+    mosaic,
+    name_ends,
+    panels,
+    where,
+)
+from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style, name_of
 from companion.study import interval
 from cuelearn.datasets import load_emoji
 from cuelearn.mms import CandidateSet, Region, Vocabulary, candidates_from_caption
@@ -330,16 +342,15 @@ def accuracy_curves(table):
 
     The curves begin anew at each difficulty. MMS is drawn last, in front of those that it meets.
     """
-    names = distinct(table["name"])
     sizes = sorted(distinct(table["n_candidates"]))
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
     starts = {hard: k * (len(sizes) + 1) for k, hard in enumerate(hardness)}
-    fig, axes = panels(1, len(names), size=(4.6, 1.8 * len(names) + 0.9), sharex=True)
-    for ax, name in zip(axes[:, 0], names, strict=True):
-        _accuracies(ax, where(table, name=name), sizes, starts)
+    fig, parts = facets(table, "name", size=(4.6, 1.8), columns=1, margin=(0, 0.9), sharex=True)
+    for ax, name, rows in parts:
+        _accuracies(ax, rows, sizes, starts)
         ax.set_title(TITLES[name].replace("\n", " "), fontsize=9)
         ax.set_ylabel("test accuracy (%)")
-    last = axes[-1, 0]
+    last = parts[-1][0]
     last.set_xticks([start + i for start in starts.values() for i in range(len(sizes))], sizes * len(starts))
     last.set_xlabel("ambiguous vectors L", labelpad=28)
     below = {"xycoords": last.get_xaxis_transform(), "ha": "center", "va": "top", "fontsize": 8}
@@ -351,19 +362,17 @@ def accuracy_curves(table):
 
 def _accuracies(ax, table, sizes, starts):
     """Curves of all methods on one data set, a piece for each difficulty, from its place in `starts` on."""
-    ends = []
+    last = max(starts.values())
     for method in sorted(distinct(table["method"]), key="MMS".__eq__):
         style = method_style(method, linewidth=1.2)
-        label = style["label"]
         if method == "MMS":
             style.update(linewidth=2.4, zorder=5)
         for (correlated, ambiguous), start in starts.items():
             rows = where(table, method=method, p_correlated=correlated, p_ambiguous=ambiguous)
             rows = rows.assign(place=start + rows["n_candidates"].map(sizes.index))
-            grid = curve(ax, rows, "place", "accuracy", factor=100.0, **style)
-            style["label"] = "_"  # one for all pieces
-        ends.append((grid.columns[-1], grid.iloc[:, -1].mean(), label, style["color"]))
-    end_labels(ax, ends, 0.12)
+            name = {} if start == last else {"label": "_"}  # one for all pieces
+            curve(ax, rows, "place", "accuracy", factor=100.0, **style | name)
+    name_ends(ax, 0.12)
 
 
 def rounds(table):
@@ -388,40 +397,31 @@ def rounds(table):
 
 def _after_rounds(ax, table, column, last, looks):
     """Means of a column after every round up to `last`, a curve for each data set, named at its end."""
-    ends = []
     for name, rows in table.groupby("name", sort=False):
         grid = rows.pivot(index="seed", columns="round", values=column).reindex(columns=last).ffill(axis=1)
         grid = 100.0 * grid if column == "accuracy" else grid.div(grid[1], axis=0)
-        label = TITLES[name].split("\n")[0]
-        band(ax, last, grid, label=label, **looks[name])
-        ends.append((last[-1], grid.iloc[:, -1].mean(), label, looks[name]["color"]))
+        band(ax, last, grid, label=TITLES[name].split("\n")[0], **looks[name])
     ax.axvspan(3, 5, color="0.9", zorder=0)
     ax.cuelearn_band = "bands: 95% intervals of the mean, grey: the thesis's 3 to 5 rounds"
-    end_labels(ax, ends, 0.11)
+    name_ends(ax, 0.11)
 
 
 def bound(table):
     """Proposition 5.2: true loss of classifiers on fresh bags against the bound by their ambiguous loss."""
-    tasks = distinct(table["task"])
     most = table["bound"].replace(np.inf, np.nan).max()  # what is infinite stands at the upper end
-    columns = min(2, len(tasks))
-    n_rows = -(-len(tasks) // columns)
-    size = (2.3 * columns + 0.4, 2.2 * n_rows + 1.0)
-    fig, axes = panels(columns, n_rows, size=size, sharex=True, sharey=True)
-    for ax, task in zip(axes.flat, tasks, strict=False):
-        classifiers = where(table, task=task).groupby("classifier", sort=False)
-        for classifier, rows in classifiers:
+    look = {"size": (2.3, 2.2), "margin": (0.4, 1.0), "sharex": True, "sharey": True}
+    fig, parts = facets(table, "task", columns=2, **look)
+    for ax, task, of_task in parts:
+        for classifier, rows in of_task.groupby("classifier", sort=False):
             bounds = rows["bound"].clip(LEAST, most)
             style = method_style(classifier, linestyle="", zorder=3 if classifier == "MMS" else 2)
             ax.plot(rows["true"].clip(lower=LEAST), bounds, **style)
         ax.axline((1, 1), (10, 10), color="black", linewidth=1.0, label="true loss = bound")
         ax.set(xscale="log", yscale="log")
         ax.set_title(TITLES[task], fontsize=9)
-    for ax in axes.flat[len(tasks) :]:
-        ax.remove()
     fig.supxlabel("true loss per bag, fresh bags", fontsize=9)
     fig.supylabel("ambiguous loss per bag / (1 − ambiguity degree)", fontsize=9)
-    legend(fig, axes[0, 0], 2, fontsize=8)
+    legend(fig, parts[0][0], 2, fontsize=8)
     return fig
 
 
@@ -429,7 +429,7 @@ def joint_models(table):
     """Figure 5.6: shares of right names (left) and verbs: mean over corpora and its interval."""
     models = distinct(zip(table["method"], table["modelled"] == "both", strict=True))
     models.sort(key=lambda model: model[1])
-    names = [f"{method_style(method)['label']}, {'joint' if joint else 'single'}" for method, joint in models]
+    names = [f"{name_of(method)}, {'joint' if joint else 'single'}" for method, joint in models]
     rows = len(SHARES)
     fig, axes = panels(2, rows, size=(5.2, 2.2 * rows), sharex=True, sharey=True)
     for column, attribute in zip(axes.T, ("name", "verb"), strict=True):
@@ -487,8 +487,7 @@ def place(axes, shares, together):
     for name, values in zip(names, 100.0 * shares.to_numpy().T, strict=True):
         left.plot(values, [name] * len(values), "|", color=RED, markersize=9)
     left.set(xlim=(0, 100), ylim=(len(names) - 0.5, -0.5), xlabel="test accuracy (%); strokes: draws")
-    right.imshow(together, vmin=0, vmax=1, cmap="Blues")
-    right.grid(visible=False)
+    matrix(right, together, vmin=0, vmax=1, cmap="Blues")
     most = together.to_numpy()[~np.eye(len(together), dtype=bool)].max()
     right.set(xlabel="label that some candidate gives", ylabel="true label")
     right.set_title(f"largest off the diagonal: {most:.2f}", fontsize=8)  # short: the slider's value is near
@@ -519,21 +518,15 @@ def item(axes, data, faces, names):
 
 def errors_by(table, x, xlabel):
     """Mean test error of all methods by a column, a panel per data set."""
-    names = distinct(table["name"])
-    fig, axes = panels(1, len(names), size=(5.0, 2.6 * len(names)), sharex=True)
-    for ax, name in zip(axes[:, 0], names, strict=True):
-        rows = where(table, name=name)
-        ends = []
-        for method in distinct(table["method"]):
-            style = method_style(method)
-            grid = curve(ax, where(rows, method=method), x, "error", method, factor=100.0, draw=_mean)
-            ends.append((grid.columns[-1], grid.iloc[:, -1].mean(), style["label"], style["color"]))
+    fig, parts = facets(table, "name", size=(5.0, 2.6), columns=1, sharex=True)
+    for ax, name, rows in parts:
+        curves(ax, rows, x, "error", factor=100.0, draw=_mean)
         ax.set_xticks(sorted(distinct(table[x])))
         ax.autoscale_view()  # labels are placed within the limits
-        end_labels(ax, ends, 0.1)
+        name_ends(ax, 0.1)
         ax.set_ylabel("test error (%)")
         ax.set_title(f"{name}, votes simulated", fontsize=9)
-    axes[-1, 0].set_xlabel(xlabel)
+    parts[-1][0].set_xlabel(xlabel)
     return fig
 
 

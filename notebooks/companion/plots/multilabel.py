@@ -7,14 +7,25 @@ import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
 from companion.multilabel.claims import at_the_end, largest_falls
-from companion.plots.common import curve, distinct, each_run, end_labels, forest, intervals, log_axis, panels
-from companion.protocol import where
-from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style
+from companion.plots.common import (
+    curve,
+    distinct,
+    each_run,
+    facets,
+    forest,
+    intervals,
+    log_axis,
+    name_ends,
+    panels,
+    show_picture,
+    where,
+)
+from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style, name_of
 
 
 def short(method):
     """A method's label with its form in brackets, without what all shared ones have in common."""
-    name, _, form = method_style(method)["label"].removeprefix("ML-MKL-").partition(", ")
+    name, _, form = name_of(method).removeprefix("ML-MKL-").partition(", ")
     return f"{name} ({form})" if form else name
 
 
@@ -49,19 +60,16 @@ def _weights(ax, table, x, kernels, groups):
 def weights_over_time(table, kernels, groups):
     """Kernel weights against training time, a panel per method: the three largest at the end have names."""
     colors = {kernel: PALETTE[group % len(PALETTE)] for kernel, group in zip(kernels, groups, strict=True)}
-    methods = distinct(table["method"])
-    fig, axes = panels(2, 3, size=(8.4, 7.2), sharey=True)
-    for ax, method in zip(axes.flat, methods, strict=True):
-        weights = where(table, method=method).set_index("seconds")[kernels]
-        ends = []
+    fig, parts = facets(table, "method", columns=2, size=(4.2, 2.4), sharey=True)
+    for ax, method, rows in parts:
+        weights = rows.set_index("seconds")[kernels]
         largest = weights.iloc[-1].nlargest(3)
         ax.plot(weights.drop(columns=largest.index), color=GREY, linewidth=0.6)
-        for (kernel, weight), style in zip(largest.items(), ("-", "--", ":"), strict=False):
-            ax.plot(weights[kernel], color=colors[kernel], linestyle=style)
-            ends.append((weights.index[-1], weight, kernel, colors[kernel]))
+        for kernel, style in zip(largest.index, ("-", "--", ":"), strict=False):
+            ax.plot(weights[kernel], color=colors[kernel], linestyle=style, label=kernel)
         ax.set(title=short(method), xlabel="CPU seconds of training", ylim=(-0.02, 1.05))
-        end_labels(ax, ends, gap=0.1)
-    for ax in axes[:, 0]:
+        name_ends(ax, gap=0.1)
+    for ax, *_ in parts[::2]:
         ax.set_ylabel("kernel weight (share)")
     return fig
 
@@ -75,18 +83,15 @@ def auc_over_time(table):
     for name, top, bottom in zip(names, axes[::2, 0], axes[1::2, 0], strict=True):
         runs = where(table, name=name)
         means = runs.groupby(["method", "at"])[["seconds", "present"]].mean()
-        ends = []
         for method in methods:
             gain = means.loc[method].set_index("seconds")["present"]
             gain = gain.iloc[1:] - gain.iloc[0]
-            style = method_style(method)
-            top.plot(gain, **{**style, "marker": ""})
-            ends.append((gain.index[-1], gain.iloc[-1], short(method), style["color"]))
+            top.plot(gain, **method_style(method, marker="", label=short(method)))
         top.axhline(0.0, color=GREY, linewidth=0.8)
         top.cuelearn_band = f"curves: means of {runs['seed'].nunique()} runs"
         top.set(title=name, xlabel="CPU seconds of training", ylabel="AUC, gain on equal weights")
         log_axis(top.xaxis, plain=True)
-        end_labels(top, ends, gap=0.1)
+        name_ends(top, gap=0.1)
         falls = largest_falls(runs).unstack("method").rename(columns=short)
         bottom.axvline(0.01, color=GREY, linestyle=":")
         xlabel = "largest fall of AUC between looks (dotted: one point)"
@@ -101,18 +106,16 @@ def auc_over_iterations(table, column, label):
     pairs = list(combinations(values, 2))
     heights = [2.8, 0.3 * len(pairs) + 0.6]
     fig, ((top,), (bottom,)) = panels(1, 2, size=(5.6, sum(heights) + 0.4), height_ratios=heights)
-    ends = []
     for value, color in zip(values, PALETTE, strict=False):
         auc = where(table, **{column: value}).groupby("at")["auc"].mean()
         gain = auc - auc.iloc[0]
-        top.plot(gain, color=color)
-        ends.append((gain.index[-1], gain.iloc[-1], label.format(value), color))
+        top.plot(gain, color=color, label=label.format(value))
     top.axhline(0.0, color=GREY, linewidth=0.8)
     top.cuelearn_band = f"curves: means of {table['seed'].nunique()} runs"
     top.set_xscale("symlog", linthresh=10)
     top.xaxis.set_major_formatter(ScalarFormatter())
     top.set(xlabel="iterations", xlim=(0, gain.index[-1]), ylabel="AUC, gain on equal weights")
-    end_labels(top, ends)
+    name_ends(top)
     auc = at_the_end(table, column)
     rows = {f"{label.format(second)} minus {first:g}": auc[second] - auc[first] for first, second in pairs}
     forest(bottom, intervals(rows), "difference of AUC after the last iteration", digits=4)
@@ -122,29 +125,28 @@ def auc_over_iterations(table, column, label):
 
 def cost_against_classes(table, exponents):
     """SVMs until a fixed relative gap, against the classes, a panel for each set."""
-    names = distinct(table["name"])
-    fig, axes = panels(len(names), size=(4.2 * len(names), 4.0), sharey=True)
-    for ax, name in zip(axes[0], names, strict=True):
-        for method in distinct(where(table, name=name)["method"]):
-            runs = where(table, name=name, method=method)
-            label = method_style(method)["label"]
+    fig, parts = facets(table, "name", size=(4.2, 4.0), sharey=True)
+    for ax, name, of_set in parts:
+        for method in distinct(of_set["method"]):
+            runs = where(of_set, method=method)
+            label = name_of(method)
             if (name, method) in exponents:
                 label += f": $m^{{{exponents[name, method]:.2f}}}$"
             options = {"geometric": True, "draw": each_run, "label": label}
             curve(ax, runs, "n_classes", "n_solved", method, **options)
             lost = where(runs, reached=False)
             ax.plot(lost["n_classes"], lost["n_solved"], "x", color=method_style(method)["color"])
-        m = np.unique(where(table, name=name)["n_classes"])
+        m = np.unique(of_set["n_classes"])
         paper = np.cbrt(m) * np.sqrt(np.log(m))
-        least = where(table, name=name)["n_solved"].min()
+        least = of_set["n_solved"].min()
         label = "paper, SA: $m^{1/3} \\sqrt{\\ln m}$"
         ax.plot(m, least * paper / paper[0], color=GREY, linestyle=":", label=label)
         log_axis(ax.xaxis, plain=True)
         log_axis(ax.yaxis)
-        ax.set(title=name, xlabel="classes m")
+        ax.set_xlabel("classes m")
         ax.legend(fontsize=8)
     ylabel = "SVMs until the gap is reached (x: abandoned before)"
-    axes[0, 0].set(ylabel=ylabel, ylim=(None, 50 * table["n_solved"].max()))
+    parts[0][0].set(ylabel=ylabel, ylim=(None, 50 * table["n_solved"].max()))
     return fig
 
 
@@ -152,7 +154,7 @@ def gap_over_iterations(table, exponents):
     """Saddle-point gap of ML-MKL-SA's averages against iterations."""
     fig, ((ax,),) = panels(1, size=(5.4, 3.8))
     for method, exponent in exponents.items():
-        label = f"{method_style(method)['label']}: exponent {exponent:.2f}"
+        label = f"{name_of(method)}: exponent {exponent:.2f}"
         curve(ax, where(table, method=method), "n_iter", "gap", method, geometric=True, label=label)
     T = np.unique(table["n_iter"])
     ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color=GREY, linestyle=":", label="exponent -0.5")
@@ -179,12 +181,8 @@ def weights_and_classes(axes, path, classes, groups, names):
 
 
 def keywords_and_things(images, named):
-    """Drawings with their keywords."""
     fig, axes = panels(4, 2, size=(6.0, 4.4))
     for ax, picture, (name, keywords) in zip(axes.flat, images, named, strict=True):
-        ax.imshow(picture)
-        ax.set_title(name, fontsize=7)
+        show_picture(ax, picture, name)
         ax.set_xlabel(fill(", ".join(keywords), 24), fontsize=7.5)
-        ax.set(xticks=[], yticks=[])
-        ax.grid(False)
     return fig

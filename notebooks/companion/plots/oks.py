@@ -4,8 +4,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.plots.common import curve, curves, distinct, legend, log_axis, mosaic, paired, panels
-from companion.protocol import where
+from companion.plots.common import (
+    curve,
+    curves,
+    distinct,
+    legend,
+    log_axis,
+    matrix,
+    mosaic,
+    paired,
+    panels,
+    show_picture,
+    where,
+)
 from companion.run.figures import BLACK, BLUE, GREEN, ORANGE, PALETTE, PURPLE, RED, method_style, stamp
 from cuelearn.oks import OKS
 
@@ -118,21 +129,14 @@ def kinds(quality, pictures, title):
     fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
     left, right = fig.subfigures(1, 2)
     for ax, (name, images) in zip(right.subplots(len(pictures), 1), pictures.items(), strict=True):
-        ax.imshow(mosaic(images[:24], 12, margin=2))
-        ax.set_title(f"{name} ({len(images)})", fontsize=9)
+        show_picture(ax, mosaic(images[:24], 12, margin=2), f"{name} ({len(images)})")
         ax.axis("off")
     ax = left.subplots()
     parts = quality["kernel_name"].str.rpartition(" ")
     table = quality.assign(kind=parts[0], kernel=parts[2])
     grid = 100 * table.pivot(index="kind", columns="kernel", values="accuracy")
     grid = grid.loc[distinct(table["kind"]), distinct(table["kernel"])]
-    ax.imshow(grid, aspect="auto", vmin=50, vmax=100)
-    for (i, j), value in np.ndenumerate(grid.to_numpy()):
-        color = "white" if value < 75 else "black"
-        ax.text(j, i, f"{value:.0f}", ha="center", va="center", fontsize=8, color=color)
-    ax.set_xticks(range(grid.shape[1]), grid.columns)
-    ax.set_yticks(range(grid.shape[0]), grid.index)
-    ax.grid(False)
+    matrix(ax, grid, numbers="{:.0f}", aspect="auto", vmin=50, vmax=100)
     ax.set_title(f"{title}: test accuracy [%]", fontsize=9)
     return fig
 

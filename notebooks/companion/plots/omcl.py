@@ -7,10 +7,30 @@ import numpy as np
 import pandas as pd
 
 from companion.omcl.claims import at_end, at_half
-from companion.plots.common import end_labels, forest, intervals, legend, log_axis, panels
+from companion.plots.common import (
+    distinct,
+    forest,
+    intervals,
+    legend,
+    log_axis,
+    minus_others,
+    name_ends,
+    panels,
+)
 from companion.protocol import where
 from companion.run.claims import Verdict
-from companion.run.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, band, method_style, name_methods
+from companion.run.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    band,
+    method_style,
+    name_methods,
+    name_of,
+)
 from cuelearn.omcl import PassiveAggressive, Projectron, ProjectronPlusPlus
 
 SEEN = "training samples seen"
@@ -85,14 +105,8 @@ def learning_curves(table):
         _few_curves(ax, table, column, cues)
     online.set_ylabel("online error [%]")
     test.set(ylabel="test error [%]", xlabel=SEEN)
-    rows = {}
-    for method in ends.mean().drop("OMCL-BM").sort_values().index:
-        rows[method_style(method)["label"]] = ends["OMCL-BM"] - ends[method]
-    forest(
-        differences,
-        intervals(rows),
-        "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less",
-    )
+    xlabel = "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less"
+    minus_others(differences, ends, "OMCL-BM", xlabel)
     return fig
 
 
@@ -103,18 +117,15 @@ def _few_curves(ax, table, column, cues):
     lines = {cue: {"label": "other cues", "color": "#BBBBBB", "marker": ""} for cue in cues[:0:-1]}
     lines |= {method: method_style(method, markevery=3) for method in (*RIVALS, cues[0], "OMCL-BM")}
     lines[cues[0]] |= {"label": f"best {cues[0]}", "color": BLACK, "marker": "", "linestyle": ":"}
-    ends = {}
     for method, style in lines.items():
         rows = where(late, method=method)
         grid = 100 * rows.pivot(index="permutation", columns="n_seen", values=column).dropna(axis=1)
-        mean = grid.mean()
         if method == "OMCL-BM":
-            band(ax, mean.index, grid.to_numpy(), **style)
+            band(ax, grid.columns, grid.to_numpy(), **style)
         else:
-            ax.plot(mean, **style)
-        ends.setdefault(style["label"], (mean.index[-1], mean.iloc[-1], style["label"], style["color"]))
+            ax.plot(grid.mean(), **style)
     ax.set_xlim(begin, table["n_seen"].max())
-    end_labels(ax, ends.values())
+    name_ends(ax)
 
 
 def regret(losses, bounds):
@@ -123,7 +134,7 @@ def regret(losses, bounds):
     `losses` has the cues' cumulative losses, those of two second layers and the bound; `bounds` has what is
     measured and the bound, a row for each run, second layer and quantity.
     """
-    names = list(dict.fromkeys(losses["data"]))
+    names = distinct(losses["data"])
     n_rows = -(-len(names) // 2)
     fig = plt.figure(figsize=(6.4, 2.3 * n_rows + 2.6), layout="constrained")
     upper, lower = fig.subfigures(2, 1, height_ratios=(2.3 * n_rows + 0.3, 2.3))
@@ -164,8 +175,8 @@ def regret(losses, bounds):
 def few_labels(table):
     """Errors against the share of labels requested, a panel for each method and data set, and below them the
     differences at half of the labels."""
-    names = list(dict.fromkeys(table["data"]))
-    methods = list(dict.fromkeys(table["method"]))
+    names = distinct(table["data"])
+    methods = distinct(table["method"])
     fig = plt.figure(figsize=(7.4, 2.3 * len(methods) + 2.6), layout="constrained")
     upper, lower = fig.subfigures(2, 1, height_ratios=(2.3 * len(methods) + 0.4, 2.2))
     axes = upper.subplots(len(methods), len(names), squeeze=False)
@@ -175,11 +186,11 @@ def few_labels(table):
         _requested(ax, part)
         errors = 100 * at_half(part)
         for other, rows in differences.items():
-            rows[f"{name}, {method_style(method)['label']}"] = errors["margin"] - errors[other]
+            rows[f"{name}, {name_of(method)}"] = errors["margin"] - errors[other]
     for ax, name in zip(axes[0], names, strict=True):
         ax.set_title(name)
     for ax, method in zip(axes[:, 0], methods, strict=True):
-        ax.set_ylabel(f"{method_style(method)['label']}, test error [%]")
+        ax.set_ylabel(f"{name_of(method)}, test error [%]")
     for ax in axes[-1]:
         ax.set_xlabel("labels requested [%]")
     legend(upper, axes[0, 0], 4)
@@ -213,8 +224,8 @@ def verdict_parts(verdicts):
     size = (6.0, 0.9 * len(verdicts) + 0.2 * sum(heights))
     fig, axes = panels(1, len(verdicts), size=size, height_ratios=heights)
     for ax, verdict in zip(axes[:, 0], verdicts, strict=True):
-        names, parts = zip(*verdict.parts, strict=True)
-        rows = pd.DataFrame(parts, columns=Verdict._fields, index=names)
+        names = [f"{part.on}, {part.says}" for part in verdict.parts]
+        rows = pd.DataFrame(verdict.parts, columns=Verdict._fields, index=names)
         numbers = 100 * rows[["number", "low", "high"]].astype(float)
         table = numbers.assign(color=[colours.get(name, GREY) for name in rows["verdict"]])
         forest(ax, table, "OMCL-BM's test error minus the other's [points]")

@@ -122,6 +122,15 @@ class Verdict(NamedTuple):
         held = sum(part.verdict in HOLDING for part in self.parts)
         return f"{held} of {len(self.parts)}"
 
+    def named(self):
+        """The parts by what a sentence may call them: "on" a data set for the headline there, or what another
+        part says, with " on " and a data set where it is judged on several."""
+        parts = {}
+        for part in self.parts:
+            parts.setdefault(part.says, part)
+            parts[f"{part.says} on {part.on}"] = part
+        return parts | headlines(self.claim, self.parts)
+
     def part_rows(self):
         """Rows of ``claims-parts.csv``, the headline first."""
         deciding = [part for part in self.parts if (part.says, part.on) == (self.says, self.on)]
@@ -185,26 +194,26 @@ def number_text(verdict, interval=", 95% interval {} to {}"):
 
 
 def learnt(verdict):
-    """What one learns from a claim: the sentence of ``claims.csv``, with numbers of the parts that it names;
-    empty where one of them is absent, as in small runs.
+    """What one learns from a claim: the sentence of ``claims.csv``, with numbers of the parts that it names.
 
-    ``{on:points}`` is the headline on a data set, ``{says:points}`` or ``{says on set:points}`` another part.
-    Words for formats are those of `in_words`.
+    Its words fit the results of the profile full; of others it is empty.
     """
-    parts = {}
-    for part in verdict.parts:
-        parts.setdefault(part.says, part)
-        parts[f"{part.says} on {part.on}"] = part
-    parts |= headlines(verdict.claim, verdict.parts)
+    if verdict.profile != "full":
+        return ""
+    try:
+        return with_numbers(claims().loc[verdict.claim, "learnt"], verdict.named())
+    except KeyError:  # of a part that these results lack
+        return ""
+
+
+def with_numbers(sentence, parts):
+    """A sentence with the numbers of parts: ``{name:form}``, where `in_words` knows the form."""
 
     def number(found):
         name, _, form = found[1].rpartition(":")
         return in_words(parts[name].number, form)
 
-    try:
-        return re.sub(r"\{([^{}]*)\}", number, claims().loc[verdict.claim, "learnt"])
-    except (KeyError, TypeError):
-        return ""
+    return re.sub(r"\{([^{}]*)\}", number, sentence)
 
 
 def in_words(number, form):
@@ -597,7 +606,7 @@ def combine(claim, parts, text=""):
         deciding = list(by_set.values())
     if not deciding:
         return Verdict(claim, "not judged", text=text, parts=parts)
-    return least_clear(deciding)._replace(text=text, parts=parts)
+    return least_clear(deciding)._replace(claim=claim, text=text, parts=parts)
 
 
 def headlines(claim, parts):
@@ -849,7 +858,9 @@ class Results:
         tiers = {TIER_OF[item["tier"]] for item in used}
         tier = next(tier for tier in ("simulated", "original", "bundled") if tier in tiers)
         data = record["our_data"] if of is None else ", ".join(dict.fromkeys(item["name"] for item in used))
-        return {"figure": figure, "unit": claims().loc[self.claim, "unit"], "data": data, "tier": tier}
+        unit = claims().loc[self.claim, "unit"]
+        profile = record["profile"]
+        return {"figure": figure, "unit": unit, "data": data, "tier": tier, "profile": profile}
 
     def judge(self, part):
         """The verdict on one part of the claim, on the data of its figure."""

@@ -77,8 +77,6 @@ def extremes(numbers):
     }
 
 
-# --- figures and tables -------------------------------------------------------------------------------------
-
 # --- style --------------------------------------------------------------------------------------------------
 
 # The palette of Okabe and Ito, which people with any common form of colour blindness can tell apart; without
@@ -159,6 +157,11 @@ def method_style(method, **changes):
     if with_C:
         style = {**style, "label": f"{style['label']}, C = {C}", "linestyle": ":", "marker": ""}
     return {**style, **changes}
+
+
+def name_of(method):
+    """A method as figures name it."""
+    return method_style(method)["label"]
 
 
 def name_methods(names):

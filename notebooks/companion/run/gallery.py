@@ -204,7 +204,7 @@ def write_reference_gallery(root):
         atomic_write(directory / "seconds.csv", seconds.to_csv(index=False, lineterminator="\n"))
     readme = root / "README.md"
     if readme.is_file():
-        atomic_write(readme, in_readme(readme.read_text(encoding="utf-8"), directory))
+        atomic_write(readme, in_readme(readme.read_text(encoding="utf-8")))
     print(f"written: {os.path.relpath(written, root)}")
 
 

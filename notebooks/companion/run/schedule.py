@@ -101,7 +101,6 @@ class Worker:
         self.held = None
 
     def start(self, task):
-        """Send a task."""
         if self.process is None or self.process.poll() is not None:
             self._launch()
         self.task = task

@@ -111,7 +111,7 @@ def build(root, directory):
         pages = reference_pages() | {"verdicts.md": page}
         pages |= {"map.md": map_page(verdicts, named), "_times.md": _times(root)}
         pages["_failed.md"] = failed(verdicts)
-        pages |= {f"_{name}.md": finding(name, directory) for name in FINDINGS}
+        pages |= {f"_{name}.md": finding(name) for name in FINDINGS}
         for chapter in set(DEFAULTS) - set(executed):
             pages[f"{chapter}.md"] = f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n"
         for file, text in pages.items():

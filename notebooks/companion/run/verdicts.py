@@ -49,7 +49,6 @@ class ClaimBook:
 
     def record(self, *verdicts):
         """Enter verdicts and write the files; ValueError if a claim is unknown or of another chapter."""
-        verdicts = [verdict._replace(profile=self.store.profile) for verdict in verdicts]
         for verdict in verdicts:
             if verdict.claim not in self.verdicts:
                 message = (
@@ -83,11 +82,10 @@ def _fields(verdict):
 
 def judge_again(directory):
     """Write the verdicts in `directory` anew, from the tables there, with those on original data."""
-    written = read_verdicts(directory).set_index("id", drop=False)
     verdicts = []
     parts = []
-    for row in claims().loc[written.index].itertuples():
-        verdict = judge(row.id, directory)._replace(profile=written.loc[row.id, "profile"])
+    for row in claims().loc[read_verdicts(directory)["id"]].itertuples():
+        verdict = judge(row.id, directory)
         verdicts.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
         parts += verdict.part_rows()
     write_verdicts(directory, pd.DataFrame(verdicts, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS))
