@@ -130,7 +130,7 @@ def save_results(tmp_path):
             pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
         data = data or {"emoji": "bundled"}
         record = {"data": [{"name": name, "tier": tier} for name, tier in data.items()]}
-        record["our_data"] = ", ".join(data)
+        record |= {"our_data": ", ".join(data), "profile": "full"}
         (tmp_path / f"{figure}.json").write_text(json.dumps(record))
         return tmp_path
 

@@ -77,15 +77,25 @@ def test_pairs_of_corel5k(monkeypatch):
 def test_work_is_counted():
     name, grids = exp.pairs("leaves", 1)[0], {"C": (0.5, 2.0, 32.0), "beta": (0.3, 0.7), "p": (1.25, 2.0)}
     pair = exp.describe_pairs([name], 0, 30)[name]
-    runs = exp.compare(name, list(exp.METHODS), 0, grids, {name: pair}).assign(name=name)
+    runs = exp.compare(name, [*exp.METHODS, *exp.TWICE], 0, grids, {name: pair}).assign(name=name)
     work, n = runs.set_index("method"), pair.y_train.size
     matrix = n * (n + 1) // 2
     for method in ("OM2", "AlignmentSVM", "MuSVM", "SimpleMKL"):
         assert work.loc[method, "kernel_values"] == 12 * matrix
-    assert work["svms"].drop(["SimpleMKL", "MuSVM"]).tolist() == [0, 0, 0, 4, 4, 4]
+    assert work["svms"].drop(["SimpleMKL", "MuSVM"]).tolist() == [0, 0, 0, 4, 4, 4, 4, 4]
     assert work.loc["MuSVM", "svms"] == 12 * 3 + 1 and work.loc["SimpleMKL", "svms"] > 4
-    oks = OKS(pair.kernels, n_epochs=2, random_state=0).fit(pair.X_train, pair.y_train)
-    assert work.loc["OKS", "kernel_values"] == matrix + oks.n_evaluations_
+    few = [0.5] * 5 + [0.2] * 5
+    for method, delta in {"OKS": few, "OKS two passes": [0.5, 0.2]}.items():
+        oks = OKS(pair.kernels, delta=delta, n_epochs=len(delta), random_state=0)
+        oks.fit(pair.X_train, pair.y_train)
+        assert work.loc[method, "kernel_values"] == matrix + oks.n_evaluations_
+
+
+def test_rounds_are_those_of_the_paper():
+    """2,374 to 6,868 of sixty kernels: two passes over many samples, ten over few."""
+    assert [exp.passes(n) for n in (240, 519, 1187, 3434)] == [10, 10, 2, 2]
+    assert exp.deltas([0.5, 0.2], 1) == [0.5]
+    assert exp.deltas([0.5, 0.2], 5) == [0.5, 0.5, 0.5, 0.2, 0.2]
 
 
 @pytest.mark.parametrize("loss", LOSSES)

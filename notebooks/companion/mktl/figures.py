@@ -11,6 +11,7 @@ from companion.plots import mktl as draw
 from companion.protocol import grid_points, original, where
 from companion.run.figures import enumerated, extremes
 from companion.run.registry import figure
+from companion.study import interval
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL
 
@@ -274,6 +275,7 @@ def _(results):
     table = table[table["n_priors"] == table.groupby("name")["n_priors"].transform("max")]
     gains = []
     sentences = []
+    hurts = []
     for name, runs in table.groupby("name", sort=False):
         percent = percent_right(runs, "n_per_class")
         above = percent.loc["MKTL"] - percent
@@ -284,12 +286,28 @@ def _(results):
             f"per class, and {enough['AverageTL']:+.0f} against the plain average of all kernels from "
             f"{claims.FEW} samples on"
         )
-    return {"few": claims.FEW, "gains": enumerated(gains), "sentences": "; ".join(sentences)}
+        hurts.append(_hurts(name, runs[runs["n_per_class"] == 1]))
+    shown = {"gains": enumerated(gains), "sentences": "; ".join(sentences)}
+    return {"few": claims.FEW, "hurts": " ".join(filter(None, hurts)), **shown}
+
+
+def _hurts(name, runs):
+    """In words, by how much MKTL with a single sample per class is certainly behind No-Transfer, if it is."""
+    draws = 100 * runs.pivot(index="seed", columns="method", values="accuracy")
+    lost = draws.sub(draws.pop("NoTransfer"), axis=0)
+    mean, low, high = interval(lost["MKTL"])
+    others = lost[[method for method in lost if not method.startswith("MKTL")]].mean()
+    if not high < 0.0:
+        return ""
+    return (
+        f"With a single sample per class transfer hurts on {name}: against No-Transfer MKTL is {mean:+.1f} "
+        f"points ({low:.1f} to {high:.1f}), other methods {others.min():+.1f} to {others.max():+.1f}."
+    )
 
 
 several_new_classes.title("From {few} samples per class on, MKTL minus No-Transfer is {gains}.")
 several_new_classes.see("""
-MKTL: {sentences}. The spread over draws includes that of the parameters, which each draw chooses on a
+MKTL: {sentences}. {hurts} The spread over draws includes that of the parameters, which each draw chooses on a
 resample of the same validation draws.""")
 
 

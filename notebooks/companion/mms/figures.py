@@ -231,9 +231,14 @@ The smallest share, {worst[same]:.0%}, is that of "{worst[sets]}", with a mean s
 def trained_scores(run):
     """How often is Algorithm 10 exact once classifiers are trained, and what does a miss cost?"""
     size = run.size["search"]["trained"]
-    table = naming.searches(run.sweep, size, run.size["naming"], run.seed, run.size["effort"])
-    data = [*sets_of(size["names"]), news(run)]
-    note = "MMS trained and tested with either search; names: protocol I, up to 4 faces and 500 candidates"
+    table = naming.searches(run.sweep, size, run.seed, run.size["effort"])
+    made = f"make_captioned({size['n_items']}, n_names={size['n_names']}, random_state={run.seed}) and others"
+    data = [*sets_of(size["names"]), news(run).provenance._replace(source=made)]
+    note = (
+        f"MMS, C = 1, trained and tested with either search; names: protocol I, {size['n_items']:,} items, "
+        f"names of {size['occurrences']} occurrences and more, training items of up to {naming.MOST_FACES} "
+        f"faces and {naming.MOST_CANDIDATES} candidates; same: of every fifth item"
+    )
     run.save_table(table, "thesis-alg-10", "trained", provenance=data, note=note)
     for name, labels in real_labels(run).items():
         points = grid_points(fold=range(len(labels.folds)), name=[name], effort=[run.size["effort"]])

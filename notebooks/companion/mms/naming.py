@@ -141,26 +141,34 @@ def protocols(sweep, size, seeds, grid, effort):
     return frame.assign(C=frame["C"].where(frame["C"] > 0.0))  # RANDOM has none
 
 
-def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **made):
-    """`each_search` on the training items that the exact search can manage."""
-    data, sets, labels = problem(seed=seed, **made, constraints="ABC")
-    few = (np.asarray(sets.bag_sizes) <= most_faces) & (np.asarray(sets.n_candidates) <= most_candidates)
-    items = np.flatnonzero(~data.is_test & few)[:most_items]
+#: What the exact search can manage.
+MOST_FACES = 4
+MOST_CANDIDATES = 500
+
+
+def naming_with_each_search(seed, effort, n_items, n_names, occurrences, C=1.0):
+    """`each_search` on the training items that the exact search can manage, of a corpus that is used once."""
+    data = make_captioned(n_items, protocol="I", n_names=n_names, random_state=seed)
+    sets, labels = labelled_sets(data, occurrences, "ABC")
+    labels = labels[:, 0]
+    few = (np.asarray(sets.bag_sizes) <= MOST_FACES) & (np.asarray(sets.n_candidates) <= MOST_CANDIDATES)
+    items = np.flatnonzero(~data.is_test & few)
     new = sets.rows(np.flatnonzero(data.is_test))
     X = data.faces[sets.rows(items)]
-    return each_search(X, sets.take(items), (data.faces[new], labels[new]), C, seed, effort, step=5)
+    table = each_search(X, sets.take(items), (data.faces[new], labels[new]), C, seed, effort, step=5)
+    return table.assign(n_names=len(sets.classes[0]) - 1)
 
 
-def searches(sweep, size, naming, seed, effort):
+def searches(sweep, size, seed, effort):
     """`each_search` on bags made ambiguous and on captions."""
     seeds = range(seed, seed + size["seeds"])
     made = {**MIDDLE, "n_candidates": 10, "n_bags": size["n_bags"], "n_test": 2000, "effort": effort}
     points = [point | made for point in grid_points(name=size["names"], seed=seeds[: size["beside"]])]
     bags = sweep("each-search").frame(with_each_search, points, data=[load_set(n) for n in size["names"]])
-    made = {**made_of(naming, "I"), "most_items": size["n_items"], "effort": effort}
-    points = [{"seed": s, **made} for s in seeds]
-    captions = sweep("each-search").frame(naming_with_each_search, points).assign(name="names")
-    columns = ["name", "seed", "inference", "accuracy", "same", "compared"]
+    made = {name: size[name] for name in ("n_items", "n_names", "occurrences")}
+    points = [{"seed": s, **made, "effort": effort} for s in seeds]
+    captions = sweep("each-search-names").frame(naming_with_each_search, points).assign(name="names")
+    columns = ["name", "seed", "inference", "accuracy", "same", "compared", "n_names"]
     return pd.concat([bags, captions], ignore_index=True)[columns].rename(columns={"name": "sets"})
 
 

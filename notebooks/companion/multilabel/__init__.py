@@ -249,7 +249,6 @@ METHODS = {
     "MLMKLSA 0.001": {**ESTIMATES, "eta": 0.001},
     "MLMKLSA 0.0001": {**ESTIMATES, "eta": 0.0001},
     "MLMKLSA 0.001 long": {**LONG, "eta": 0.001},
-    "MLMKLSA 0.0001 long": {**LONG, "eta": 0.0001},
     "MLMKLSA printed": ESTIMATES,
     "MLMKLSA": {},
     "GMKL": {},

@@ -122,7 +122,7 @@ def _(results):
         gain = auc["MLMKLSA 0.001"] - auc[rival]
         word = certain(gain, "below", RELEVANT)
         against.append(f"{word} that of {draw.short(rival)} on {name} ({gain.mean():+.3f})")
-        best = mean.drop([PRINTED, "MLMKLSA", *claims.LONG]).idxmax()
+        best = mean.drop([PRINTED, "MLMKLSA", claims.LONG]).idxmax()
         as_printed = " and ".join(f"{mean[form]:.3f}" for form in AS_PRINTED)
         values.append(
             f"Mean AUC on {name}: {mean.min():.3f} to {mean.max():.3f} over all methods, "

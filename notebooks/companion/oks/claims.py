@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
+from companion.oks import PASSES, PASSES_OF_FEW, passes
 from companion.run.claims import Bound, Each, Mean, Slope, Time, claim
 from companion.study import interval
 
@@ -26,14 +27,21 @@ def _by_data(results, *figures):
 
 
 def _against(results, rival, share):
-    """OKS-SVM against a rival: accuracy, and with as many kernels as in the paper a share of the time."""
+    """OKS-SVM against a rival: accuracy, that after two passes, and with as many kernels as in the paper a
+    share of the time. Accuracies are means over splits, or those on the first, if the rival has no other."""
     for data, figure, table in _by_data(results, *TABLES):
         of_method = table.set_index(["method", "name"])
         oks, other = of_method.loc["OKS"].align(of_method.loc[rival], join="left")
+        right = "first" if other["sd"].isna().all() else "accuracy"
         says = f"at most 3 points less accurate than {rival}"
         measure = f"accuracy of OKS-SVM minus {rival}"
-        yield Mean(says, measure, oks["accuracy"], other["accuracy"], at_least=-FEW, figure=figure)
-        yield from _apart(f"Accuracy against {rival}", oks["accuracy"] - other["accuracy"])
+        yield Mean(says, measure, oks[right], other[right], at_least=-FEW, figure=figure)
+        if "OKS two passes" in of_method.index:
+            after_two = of_method.loc["OKS two passes"][right].reindex(other.index)
+            says = f"after two passes {says}"
+            measure = f"accuracy of OKS-SVM after two passes minus {rival}"
+            yield Mean(says, measure, after_two, other[right], at_least=-FEW, figure=figure)
+        yield from _apart(f"Accuracy against {rival}", oks[right] - other[right])
         n_kernels = oks["n_kernels"].max()
         if n_kernels < FULL:
             ratio = gmean(oks["seconds"] / other["seconds"])
@@ -67,7 +75,10 @@ def _apart(what, differences):
 def _sizes(results):
     """In words, how much smaller the pairs are than the paper's, on which what is saved depends."""
     n_train = results.table(TABLES[0])["n_train"].median()
-    yield f"Pairs of keywords have {n_train:.0f} training samples in the median, the paper's 1,187 to 3,434."
+    yield (
+        f"Pairs of keywords have {n_train:.0f} training samples in the median, the paper's 1,187 to 3,434. "
+        f"So OKS, SOM and OM-2 have {passes(n_train)} passes, in the paper two."
+    )
 
 
 @claim("oks-1")
@@ -86,16 +97,19 @@ def oks_7(results):
 @claim("oks-2", "oks-alg-2-passes")
 def oks_2(results):
     table = results.table(results.figure)
-    table = table[table["n_epochs"] == 2]
     names = {"keyword": "emoji", "category": "emoji", "leaves": "leaves", "corel5k": "corel5k"}
     sources = table["name"].str.split().str[0].map(names)
     for _, rows in table.groupby(sources == "corel5k"):
         of = tuple(sources[rows.index].unique())
-        by_pair = rows.groupby(["name", "method"])["accuracy"]
-        mean = by_pair.mean().unstack()
-        measure = "accuracy of OKS' kernels minus SOM's"
-        yield Mean("better on the mean of pairs", measure, mean["OKS"], mean["SOM"], at_least=0.0, of=of)
-        yield from _apart("Accuracy against SOM", mean["OKS"] - mean["SOM"])
+        for n_passes in (PASSES, PASSES_OF_FEW):
+            after = rows[rows["n_epochs"] == n_passes]
+            if after.empty:
+                continue
+            mean = after.groupby(["name", "method"])["accuracy"].mean().unstack()
+            says = f"better after {n_passes} passes"
+            measure = f"accuracy of OKS' kernels minus SOM's, {n_passes} passes"
+            yield Mean(says, measure, mean["OKS"], mean["SOM"], at_least=0.0, of=of)
+            yield from _apart(f"After {n_passes} passes, accuracy against SOM", mean["OKS"] - mean["SOM"])
 
 
 def _streams(results):

@@ -76,7 +76,7 @@ TABLE = {
     "htad": {"n_train": (200, 900, 900), "n_test": (300, 486, 486), "permutations": (2, 4, 60)},
     "mfeat": {"n_train": (200, 800, 1000), "n_test": (300, 700, 1000), "permutations": (2, 4, 30)},
     # in full as many as its training set has: mistakes are rare only after thousands
-    "pendigits": {"n_train": (300, 2200, 7494), "n_test": (300, 500, 2000), "permutations": (2, 3, 8)},
+    "pendigits": {"n_train": (300, 2200, 7494), "n_test": (300, 500, 2000), "permutations": (2, 3, 20)},
 }
 #: Sizes for a profile, "smoke", "quick" or "full".
 settings = partial(settings_of, TABLE)

@@ -129,6 +129,7 @@ class Verdict(NamedTuple):
         for part in self.parts:
             parts.setdefault(part.says, part)
             parts[f"{part.says} on {part.on}"] = part
+            parts[f"{part.says} on {part.on}, counted"] = part.count
         return parts | headlines(self.claim, self.parts)
 
     def part_rows(self):
@@ -141,7 +142,7 @@ class Verdict(NamedTuple):
     def _repr_markdown_(self):
         """How a notebook shows it."""
         number = number_text(self)
-        facts = {self.measure: number, "Data": self.sets() if number else "", "It turns on": learnt(self)}
+        facts = {self.measure: number, "Data": self.sets() if number else "", "What one learns": learnt(self)}
         lines = [f"{name}: {fact.rstrip('.')}." for name, fact in facts.items() if fact]
         sentence = claims().loc[self.claim, "claim"]
         verdict = f"**{self.verdict.capitalize()}** ({self.claim})"

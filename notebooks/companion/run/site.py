@@ -336,7 +336,7 @@ def _verdict(row, parts):
         lines += [f"**Ours:** {with_labels(row.measure)}: {number}{units}. Data: {row.data}.", ""]
         lines += [f"**On each data set:** {row.sets}. Parts that hold: {row.holding}.", ""]
     if row.learnt:
-        lines += [f"**It turns on** {row.learnt}", ""]
+        lines += [f"**What one learns.** {row.learnt}", ""]
     lines += [":::{dropdown} Part by part", part_by_part(parts.to_dict("records"), row.text), ":::"]
     judged_by = judge_of(row.id)
     if judged_by is not None:

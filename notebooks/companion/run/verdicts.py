@@ -125,7 +125,7 @@ def count_of(verdicts):
 
 def verdict_map(table, links, tile=str, claim="**{0.id}** {0.claim} ({0.source})".format):
     """Verdicts as Markdown, one row a claim: what it says, the verdict and number of its headline, how that
-    is on each data set, how many parts hold, on what it turns, where to look.
+    is on each data set, how many parts hold, what one learns, where to look.
 
     `links` gives the links of a row, `tile` how a verdict is shown.
     """
@@ -139,7 +139,7 @@ def verdict_map(table, links, tile=str, claim="**{0.id}** {0.claim} ({0.source})
                 "headline (95% interval)": f"{number} {with_labels(row.measure)}" if number else "",
                 "on each data set": row.sets,
                 "parts that hold": row.holding,
-                "it turns on": row.learnt,
+                "what one learns": row.learnt,
                 "see": ", ".join(links(row)),
             }
         )
