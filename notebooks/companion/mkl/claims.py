@@ -339,12 +339,16 @@ def ufo_1(results):
 
 
 def ends_with_many(results):
-    """Runs on at least half of the most kernels; those that did not reach the gap have no error."""
+    """Runs on at least half of the most kernels; those that did not reach the gap have no error, and UFO-MKL's
+    count as no faster than any other."""
     table = with_gap(results.table("thesis-fig-4.10"))
     most = table["n_kernels"].max()
     table = table[table["n_kernels"] >= most / 2]
     late = table["gap"] > table["tol"]
     n_late = late.groupby([table["n_kernels"], table["method"]]).transform("sum")
+    work = table[["seconds", "rows"]]
+    slowest = work.groupby([table["n_kernels"], table["seed"]]).transform("max")
+    table = table.assign(**work.mask(late & (table["method"] == "UFOMKL"), slowest))
     data = results.about("thesis-fig-4.10")["data"].partition(" (")[0]
     on = np.where(table["n_kernels"] == most, data, f"{data}, " + table["n_kernels"].astype(str) + " kernels")
     error = table["test_error"].mask(late)
@@ -359,7 +363,8 @@ def ufo_2(results):
     for on, table in ends_with_many(results).groupby("on", sort=False):
         ufo, obscure = (rows(table, method=method).set_index("seed") for method in ("UFOMKL", "OBSCURE"))
         late = [runs["late"].iloc[0] for runs in (ufo, obscure)]
-        text = f"{UNREACHED} {late[0]} of UFO-MKL, {late[1]} of OBSCURE." if any(late) else ""
+        text = f"Runs that do not reach the gap: {late[0]} of UFO-MKL, {late[1]} of OBSCURE."
+        text = text if any(late) else ""
         yield faster(A_THIRD, "UFO-MKL over OBSCURE", ufo, obscure, THREEFOLD, on=on, text=text)
         both = pd.concat({"ufo": ufo["error"], "obscure": obscure["error"]}, axis=1).dropna()
         text = dropped(len(ufo) - len(both), NOT_NEAR)

@@ -207,7 +207,7 @@ def _by_number(run, place, chosen, fixed):
 
 
 def _by_alpha(run, place, chosen, fixed):
-    """UFO-MKL against alpha: at the chosen C to one certified gap; in equal epochs at C = 1000, the thesis's."""
+    """UFO-MKL against alpha: to one certified gap at the chosen C; in equal epochs at C = 1000."""
     size = run.size["many"]
     timed = run.seeds({"seeds": size["long_seeds"]})
     more = {"n_kernels": max(size["counts"]), "tol": size["tol"], "alphas": size["alphas"]}
