@@ -102,8 +102,10 @@ def test_a_visit_reads_the_rows_of_all_kernels_and_an_update_once_more():
     assert visits % 60 == 0 and found["rows"] > found["online_rows"] > 0
     curve = runs.training_curve("UFOMKL", 4, 0, 10.0, 1.25, **where)
     assert (curve["rows"] == 6 * (curve["step"] + curve["n_updates"])).all()
-    many = runs.many_kernels("UFOMKL", 10.0, "auto", 4, 0, alpha=0.0, **where)
+    many = runs.many_kernels("UFOMKL", 10.0, 4, 0, at=(2, 4), **where)
     assert many["rows"] == 6 * (4 * 60 + many["n_updates"])
+    middle, end = many["clock"]
+    assert end["rows"] == many["rows"] > middle["rows"] > 0 and end["seconds"] >= middle["seconds"] > 0
 
 
 def test_rows_of_batch_methods_follow_their_svms():

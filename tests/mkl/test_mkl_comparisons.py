@@ -45,6 +45,12 @@ def test_a_choice_at_the_end_of_its_grid_goes_on_along_the_papers_values(sweep, 
     chosen, table = rivals.choose(sweep(), "mfeat-6", 60, ["LpMKL"], 0, **options)
     assert chosen["LpMKL"] == {"C": 100.0, "p": 1.1} and len(table) == 4 + 2 + 3 + 2
     assert table["edge"].tolist() == [""] * len(table) and rivals.edges(table) == ""
+    ends = {"papers": {"C": (1.0, 10.0)}, "grids": {"C": (1.0,), "p": (1.25,)}}
+    chosen, _ = rivals.choose(sweep("one experiment"), "mfeat-6", 60, ["LpMKL"], 0, **options | ends)
+    assert chosen["LpMKL"]["C"] == 1.0  # a single value is no grid to go on from
+    ends["grids"] = {"C": (1.0, 10.0), "p": (1.25,)}
+    chosen, _ = rivals.choose(sweep("two"), "mfeat-6", 60, ["LpMKL"], 0, **options | ends)
+    assert chosen["LpMKL"]["C"] == 10.0  # not beyond the values of this experiment
     fixed = {**options, "grids": {"C": (10.0, 1000.0), "p": (1.25,)}}
     monkeypatch.setattr(rivals, "validation_accuracy", lambda params, **point: {"accuracy": params["C"]})
     chosen, table = rivals.choose(sweep("other"), "mfeat-6", 60, ["LpMKL"], 0, **fixed)

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
-from companion.mkl import ALPHA_GRID, C_GRID, P_GRID, SMALLER_C, get_task
+from companion.mkl import ALPHA_GRID, C_GRID, LARGER_C, P_GRID, get_task
 from companion.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
 from companion.protocol import FIRST_STAGE, fitted, grid_points, in_turn, looks, timed
 from companion.study import Study, at_edges, best_of, interval
@@ -74,16 +74,19 @@ class Method(NamedTuple):
 
 
 # all stop at this certified gap, of their own problem: the stochastic solvers, after their epochs, by dual
-# ascent on the same problem; "OBSCURE steps" takes as many epochs as it needs
+# ascent on the same problem; "OBSCURE steps" takes as many epochs as it needs, "OBSCURE 300" those of the
+# batch stage in the authors' demo
 BATCH = {"tol": 0.05}
 CERTIFIED = {"n_epochs": 5, "finish": True, **BATCH}
 STEPS = {"n_epochs": 3000, "finish": False, **BATCH}
+DEMO = {"n_epochs": 300, "finish": False, "tol": None}
 ONE_PASS = {"n_epochs": 1, "shuffle": True}
 METHODS = {
     "OM2": Method(mkl.OM2, {"p": P_GRID}, ONE_PASS),
     "OBSCURE": Method(mkl.OBSCURE, {"C": C_GRID, "p": P_GRID}, FIRST_STAGE | CERTIFIED),
     "OBSCURE online": Method(mkl.OBSCURE, options=FIRST_STAGE | {"n_epochs": 0, "tol": None}, like="OBSCURE"),
     "OBSCURE steps": Method(mkl.OBSCURE, options=FIRST_STAGE | STEPS, like="OBSCURE"),
+    "OBSCURE 300": Method(mkl.OBSCURE, options=FIRST_STAGE | DEMO, like="OBSCURE"),
     "PegasosMKL": Method(mkl.PegasosMKL, options=CERTIFIED, like="OBSCURE"),
     "UFOMKL": Method(mkl.UFOMKL, {"C": C_GRID, "alpha": ALPHA_GRID}, CERTIFIED),
     "SILPMKL": Method(mkl.SILPMKL, {"C": C_GRID}, BATCH),
@@ -99,16 +102,27 @@ METHODS = {
     "KernelPA best": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "best", **ONE_PASS}),
     "OMCL-PERC": Method(OMCLOnKernels, {"C": C_GRID}),
 }
-#: Behind the name of a method that takes what would be chosen below the papers' grid.
-SMALLER = f", C = {SMALLER_C:g}"
 ONLINE = ("OM2", "OMCL-PERC", "KernelPA", "KernelPA best")
 #: Ends of the grids that nothing lies beyond.
 NATURAL = {"p": (2.0,), "alpha": (0.0,)}
 
 
 def plain(method):
-    """A method's name in the registry."""
-    return method.removesuffix(SMALLER)
+    """A method's name in the registry, without a C of its own behind it."""
+    return method.partition(", C = ")[0]
+
+
+def certified(chosen, tol):
+    """The same choice, to another gap where a method stops at one."""
+    stops = {method for method in chosen if METHODS[plain(method)].options.get("tol")}
+    return {method: own | {"tol": tol} if method in stops else own for method, own in chosen.items()}
+
+
+def with_larger_C(chosen):
+    """The same choice, beside SILP with the least C, which keeps all kernels, also with larger ones."""
+    if chosen["SILPMKL"]["C"] > min(C_GRID):
+        return chosen
+    return chosen | {f"SILPMKL, C = {C:g}": {"C": C} for C in LARGER_C}
 
 
 def build(method, params, seed, labels=None, groups=None, **more):
@@ -181,36 +195,32 @@ def own_choice(method, params, seed, **where):
     return {own: float(getattr(model, f"{own}_"))}
 
 
-def choose(sweep, task, n_train, methods, seed, *, grids=None, options=None, data=(), **more):
+def choose(sweep, task, n_train, methods, seed, *, grids=None, papers=None, options=None, data=(), **more):
     """Parameters of several methods and a table of all points; `more`: n_folds, n_kernels, every.
 
-    A method that is better below the papers' grid of C stands there a second time, by the name of `SMALLER`.
+    `grids` are tried first, then what lies beyond, where the best is at an end, of the whole grids: those of
+    `METHODS`, or of the `papers` for one experiment.
     """
     where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": None, "every": 1, **more}
     best = {}
     tables = []
     for method in dict.fromkeys(METHODS[m].like or m for m in methods):
-        grid = {name: (grids or {}).get(name, values) for name, values in METHODS[method].grid.items()}
+        whole = {name: (papers or {}).get(name, values) for name, values in METHODS[method].grid.items()}
+        grid = {name: (grids or {}).get(name, values) for name, values in whole.items()}
         fixed = {"method": method, "options": (options or {}).get(method)}
-        table = tried(sweep, {**where, **fixed}, grid, data)
+        table = tried(sweep, {**where, **fixed}, grid, whole, data)
         best[method] = table.loc[table["chosen"], list(grid)].iloc[0].to_dict()
         tables.append(table)
-        if best[method].get("C") == min(C_GRID):
-            below = below_the_grid(sweep, {**where, **fixed}, best[method], table, data)
-            tables.append(below)
-            if below["chosen"].item():
-                best[f"{method}{SMALLER}"] = {**best[method], "C": SMALLER_C}
     chosen = {method: best[METHODS[method].like or method] for method in methods}
-    chosen |= {name: params for name, params in best.items() if name.endswith(SMALLER)}
     del where["n_folds"]
-    points = [{**where, "method": m, "params": chosen[m]} for m in chosen if METHODS[plain(m)].own]
+    points = [{**where, "method": m, "params": chosen[m]} for m in chosen if METHODS[m].own]
     for point, own in zip(points, sweep.run(own_choice, points, data=data), strict=True):
         chosen[point["method"]] = point["params"] | own
     return chosen, pd.concat(tables, ignore_index=True)
 
 
-def tried(sweep, place, grid, data):
-    """The grid of a method, and beyond its ends."""
+def tried(sweep, place, grid, whole, data):
+    """The grid of a method, and beyond its ends up to those of the whole one."""
     further = grid_points(**grid)
     rows = []
     while further:
@@ -219,21 +229,12 @@ def tried(sweep, place, grid, data):
         rows += [{**params, **result} for params, result in zip(further, results, strict=True)]
         best = best_of(rows, [row["accuracy"] for row in rows])
         chosen = {name: rows[best][name] for name in grid}
-        further = next_to(chosen, rows, grid, METHODS[place["method"]].grid)
+        further = next_to(chosen, rows, grid, whole)
     table = pd.DataFrame(rows)
     table.insert(0, "method", place["method"])
     is_best = table.index == best
     edge = at_edges({name: set(table[name]) for name in grid}, chosen, NATURAL)
     return table.assign(chosen=is_best, edge=np.where(is_best, edge, ""))
-
-
-def below_the_grid(sweep, place, best, table, data):
-    """The row of a method at C below the papers' grid, `chosen` where it is no worse."""
-    params = {**best, "C": SMALLER_C}
-    (result,) = sweep.run(validation_accuracy, [{**place, "params": params}], data=data)
-    row = {"method": f"{place['method']}{SMALLER}", **params, **result}
-    no_worse = result["accuracy"] >= table.loc[table["chosen"], "accuracy"].item()
-    return pd.DataFrame([row]).assign(chosen=no_worse, edge="")
 
 
 def next_to(best, tried, first, whole):
@@ -249,9 +250,9 @@ def next_to(best, tried, first, whole):
 
 
 def edges(table):
-    """What `choose` found at the edges of its grids, for the note of a figure."""
+    """What `choose` found at the edges of its grids, on some split, for the note of a figure."""
     at_edge = table[table["edge"] != ""]
-    listed = "; ".join(at_edge["method"] + ": " + at_edge["edge"])
+    listed = "; ".join(dict.fromkeys(at_edge["method"] + ": " + at_edge["edge"]))
     return f"; at the edge of the grid: {listed}" if listed else ""
 
 
@@ -353,19 +354,21 @@ def rows_of(model, bank):
     return float(rows_read(bank, history).iloc[-1])
 
 
-def many_compare(n_epochs, tol, methods, seed, **where):
-    """Several methods, dicts of name, method and parameters, in turn on up to 1,400 kernels (thesis 4.10)."""
+def many_compare(n_epochs, n_rounds, tol, methods, seed, **where):
+    """Several methods, dicts of a method and its parameters, in turn on up to 1,400 kernels (thesis 4.10), in
+    so many epochs, or rounds of a batch method, at most."""
     rows = []
     for entry in in_turn(methods, seed):
-        params = {k: v for k, v in entry.items() if k not in ("name", "method")}
+        params = {k: v for k, v in entry.items() if k != "method"}
         if entry["method"] in SOLVERS:
             params |= {"n_epochs": n_epochs, "tol": tol, "seed": seed}
             result = many_kernels(entry["method"], **params, **where)
         else:
+            params |= {"max_iter": n_rounds, "tol": tol}
             result = compare({entry["method"]: params}, seed, **where).iloc[0]
-        rows.append({**result, "method": entry["name"]})
-    columns = ["method", "seconds", "rows", "test_error", "n_used", "objective", "dual_gap"]
-    return pd.DataFrame(rows)[columns].astype(dict.fromkeys(columns[1:], float))
+        rows.append({**result, "method": entry["method"], "chosen": in_words(params)})
+    columns = ["method", "chosen", "seconds", "rows", "test_error", "n_used", "objective", "dual_gap"]
+    return pd.DataFrame(rows)[columns].astype(dict.fromkeys(columns[2:], float))
 
 
 def compare_all(sweep, label, task, sizes, n_test, methods, chosen, seeds, data=()):
@@ -415,7 +418,7 @@ def rival_curve(method, params, seed, n_epochs=None, tol=None, **where):
     if method in SOLVERS:
         frame = training_curve(method, n_epochs, seed, tol=tol, **params, **where)
         return frame.assign(lower=(frame["objective"] - frame["dual_gap"]).max())
-    warm_up_method(method)
+    warm_up_method(plain(method))
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
     at = looks(1.5)
@@ -473,8 +476,9 @@ def against_bounds(curves, exact):
 
 
 def online_curves(learners, batch, seed, **where):
-    """Learners, [method, parameters, epochs], on one split: error over the first pass, and on new samples.
-    After them, in the same process, methods of batch with their parameters: the rows of `compare`."""
+    """Learners, [method, parameters for one pass, and for more, epochs], on one split: error over the first
+    pass, and on new samples. After them, in the same process, methods of batch with their parameters: the
+    rows of `compare`."""
     task = get_task(seed=seed, **where)
     test = held_kernels(task)
     parts = [learner_curve(task, test, seed, *entry) for entry in learners]
@@ -483,21 +487,22 @@ def online_curves(learners, batch, seed, **where):
     return pd.concat(parts, ignore_index=True)
 
 
-def learner_curve(task, test, seed, method, params, epochs):
-    warm_up_method(plain(method))
-    chosen = in_words(params)
+def learner_curve(task, test, seed, method, first, later, epochs):
+    warm_up_method(method)
+    model, _ = timed_fit(method, first, seed, task, n_epochs=1, shuffle=False)
+    mistakes = model.online_errors_
+    chosen = in_words(later)
     rows = []
     for n_epochs in epochs:
-        model, seconds = timed_fit(method, params, seed, task, n_epochs=n_epochs, shuffle=False)
+        model, seconds = timed_fit(method, later, seed, task, n_epochs=n_epochs, shuffle=False)
         if hasattr(model, "best_kernel_"):  # chosen once, on the training part
-            params = {**params, "kernel": model.best_kernel_}
+            later = {**later, "kernel": model.best_kernel_}
         read = float(rows_read(task.bank, model.history_).iloc[-1]) if method == "OM2" else np.nan
-        rows.append(("test", n_epochs, error_of(model, test, task), seconds, read))
-    mistakes = model.online_errors_[: task.labels.size]
+        rows.append(("test", n_epochs, error_of(model, test, task), seconds, read, chosen))
     # the same points for permutations of different length
     step = 10 ** max(0, int(np.log10(mistakes.size / POINTS)))
     running = np.cumsum(mistakes)
     for at in np.unique([1, *range(step, mistakes.size + 1, step)]).tolist():
-        rows.append(("online", at, running[at - 1] / at, np.nan, np.nan))
-    frame = pd.DataFrame(rows, columns=["what", "at", "error", "seconds", "rows"])
-    return frame.assign(method=method, params=chosen)
+        rows.append(("online", at, running[at - 1] / at, np.nan, np.nan, in_words(first)))
+    columns = ["what", "at", "error", "seconds", "rows", "params"]
+    return pd.DataFrame(rows, columns=columns).assign(method=method)

@@ -7,7 +7,7 @@ training samples. y has standard deviation 1 on these.
 
 import math
 import time
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR
 
-from companion.mkl import get_task, kernel_set, load_task, predicted, test_error
+from companion.mkl import get_task, kernel_set, load_task, test_error
 from companion.pictures import standardised
 from companion.protocol import FIRST_STAGE, fitted, grid_points, in_turn, load_set, looks, quiet, timed
 from companion.study import best_of
@@ -31,7 +31,8 @@ from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2
 
 SOLVERS = {
     "OM2": mkl.solve_om2,
-    "OBSCURE": mkl.solve_obscure,
+    "OBSCURE": partial(mkl.solve_obscure, **FIRST_STAGE),
+    "OBSCURE 5": partial(mkl.solve_obscure, **FIRST_STAGE | {"n_epochs_online": 5}),
     "PegasosMKL": mkl.solve_pegasos_mkl,
     "UFOMKL": mkl.solve_ufo,
 }
@@ -39,8 +40,6 @@ SOLVERS = {
 
 def solve(method, problem, *, n_epochs, seed, **options):
     """Run a solver by name with its own generator, silent where it does not converge."""
-    if method == "OBSCURE":
-        options = FIRST_STAGE | options
     with quiet():
         return SOLVERS[method](problem, n_epochs=n_epochs, rng=np.random.default_rng([seed, 2]), **options)
 
@@ -180,8 +179,9 @@ def two_stages(p, C, n_epochs, tol, seed, **where):
     return outcome(task, online, "online_") | outcome(task, both) | end
 
 
-def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, finish=False, **where):
-    """One solver on up to 1,400 kernels; a visit reads the rows of those with weight when its epoch ended."""
+def many_kernels(method, C, n_epochs, seed, p="auto", alpha=0.0, tol=None, finish=False, at=(), **where):
+    """One solver on up to 1,400 kernels; a visit reads the rows of those with weight when its epoch ended.
+    `clock`: CPU seconds and rows after the epochs `at`."""
     task, problem = loaded(seed, p, C, alpha, **where)
     active = []
 
@@ -191,28 +191,37 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, finish=False
     options = {"tol": tol, "finish": finish, "callback": watch}
     result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
     end = outcome(task, result)
-    share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
+    read = task.bank.n_samples * np.cumsum(active)
+    updates = task.bank.n_kernels * result.history["n_updates"]
+    seconds = result.history["seconds"]
+    clock = [{"seconds": seconds.iloc[e - 1], "rows": read[e - 1] + updates.iloc[e - 1]} for e in at]
     return {
         "seconds": end["seconds"],
-        "rows": task.bank.n_samples * sum(active) + task.bank.n_kernels * end["updates"],
+        "rows": read[-1] + task.bank.n_kernels * end["updates"],
         "test_error": end["test_error"],
         "n_used": int(np.count_nonzero(result.kernel_weights)),
-        "n_above_1e-3": int(np.sum(share > 1e-3)),
         "objective": result.objective,
         "dual_gap": result.dual_gap,
         "n_updates": end["updates"],
+        "clock": clock,
     }
 
 
-def against_alpha(runs, seed, **where):
-    """`many_kernels` of UFO-MKL at several C, alpha and tol, a list of dicts, in turn on one split: steps,
-    and where there is a tolerance ascent to it."""
-    where |= {"p": "auto", "seed": seed}
-    rows = [
-        run | many_kernels("UFOMKL", finish=run["tol"] is not None, **run, **where)
-        for run in in_turn(runs, seed)
-    ]
-    return pd.DataFrame(rows)
+def against_alpha(alphas, C, tol, epochs, seed, **where):
+    """UFO-MKL at several alpha, in turn on one split: few steps, then ascent to a certified `gap`; of the
+    smallest and the largest the time of so many `epochs` at C = 1000."""
+    where |= {"method": "UFOMKL", "seed": seed}
+    rows = []
+    for alpha in in_turn(list(alphas), seed):
+        end = many_kernels(C=C, alpha=alpha, n_epochs=5, tol=tol, finish=True, **where)
+        rows.append({"what": "gap", "alpha": alpha, **end})
+    for alpha in in_turn([min(alphas), max(alphas)], seed) if epochs else ():
+        long = many_kernels(C=1000.0, alpha=alpha, n_epochs=max(epochs), at=epochs, **where)
+        rows += [
+            {"what": f"{n} epochs", "alpha": alpha, **clock}
+            for n, clock in zip(epochs, long["clock"], strict=True)
+        ]
+    return pd.DataFrame(rows).drop(columns="clock")
 
 
 def first_stages(stages, p, C, n_epochs, seed, **where):
@@ -234,7 +243,7 @@ def first_stages(stages, p, C, n_epochs, seed, **where):
 
 
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
-    """OBSCURE on up to 60,000 digits, kernels computed on demand; `wrong`: digits mistaken at last.
+    """OBSCURE on up to 60,000 digits, kernels computed on demand.
 
     The online stage takes one epoch where there are too few for it to end.
     """
@@ -243,9 +252,7 @@ def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
     rows = []
 
     def note(row, *point):
-        mistaken = predicted(task, *point) != task.test_labels
-        wrong = np.flatnonzero(mistaken).tolist()
-        rows.append({**row, "test_error": float(mistaken.mean()), "wrong": wrong})
+        rows.append({**row, "test_error": test_error(task, *point)})
 
     def watch(training, step):
         if training.epoch in at:
