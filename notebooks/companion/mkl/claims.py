@@ -248,6 +248,7 @@ NAMES = {
     "LpMKL sparse": f"p-norm MKL at p = {SPARSE:g}",
     "LpMKL": "p-norm MKL at the chosen p",
     "LPBeta": "LP-beta",
+    "AverageKernelSVM": "the SVM on the average kernel",
 }
 
 
