@@ -174,7 +174,7 @@ def many_kernels(run):
     place = place._replace(task=task, n_train=size["n_train"], n_test=ALL)
     methods = ["OBSCURE", "UFOMKL", "SILPMKL", "MCMKL", "AverageKernelSVM"]
     seeds = run.seeds({"seeds": size["seeds" if place.task == "flowers-1400" else "beside"]})
-    papers = {"C": MANY_C, "p": (1.01,), "alpha": size["alphas"]}
+    papers = {"C": MANY_C, "p": (1.01,)}
     options = {"papers": papers, "grids": run.size["choose"]["grids"] | {"p": (1.01,)}}
     options |= {"n_kernels": min(size["counts"]), "options": dict.fromkeys(methods, {"tol": size["tol"]})}
     choices = {seed: choose(run, "many", place, methods, seed, **options) for seed in seeds}
