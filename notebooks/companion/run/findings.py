@@ -28,8 +28,8 @@ FINDINGS = {
     "cues": (
         "Do learned combinations beat the plain average of kernels?",
         "By {obs-6/the error of OBSCURE is below that of the SVM on the average kernel on objects:size} "
-        "points on 102 objects with 39 kernels, where one combination for all classes also beats one for each class; "
-        "with 1,400 kernels of many widths the average is better.",
+        "points on 102 objects with 39 kernels, where one combination for all classes also beats one for "
+        "each class; with 1,400 kernels of many widths the average is better.",
     ),
     "speed": (
         "Is the stochastic solver faster?",
