@@ -42,7 +42,8 @@ made = {"name": "three classes", "tier": "generated"}
 for name in ("jmlr-fig-1", "jmlr-fig-2"):
     store.save_figure(fig, name, pd.DataFrame({"x": [1]}), provenance=made)
 store.save_table(pd.DataFrame({"a": [1.5]}), "jmlr-fig-6", provenance={"name": "yeast", "tier": "bundled"})
-book.record(Verdict("obs-1", "holds", 1.5, data="three classes"));"""
+part = Verdict("obs-1", "holds", number=1.5, data="three classes")
+book.record(part._replace(parts=(part,)));"""
 
 
 def notebook(root, *codes, chapter="mkl", parameters=PARAMETERS):
@@ -154,7 +155,7 @@ def test_a_whole_run(tmp_path, capsys, monkeypatch):
     done = subprocess.run(command(tmp_path, "--jobs", "2"), env=env, cwd=ROOT, **pipes)
     assert done.returncode == 1, done.stderr
     assert re.search("mkl: made in .* s\noks: FAILED after .* s\n", done.stdout)
-    shown = "obs-1     holds               1.5", "not made yet: thesis-fig-4.1", "claims open: om2-1"
+    shown = "obs-1     holds               1.5", "not made yet: thesis-fig-4.1", "claims not judged: om2-1"
     assert all(line in done.stdout for line in (*shown, "0 of 1 claims are open"))
     assert max(map(len, done.stdout.split("\n"))) <= 120 and not re.search("[\r\x1b]", done.stdout)
     assert "ZeroDivisionError" in done.stderr and "1 / 0" in done.stderr

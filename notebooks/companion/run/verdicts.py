@@ -3,6 +3,7 @@
 ``python -m companion.run.verdicts BEFORE AFTER`` compares those of two folders of results, claim by claim.
 """
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -81,14 +82,21 @@ def _fields(verdict):
 
 
 def judge_again(directory):
-    """Write the verdicts in `directory` anew, from the tables there, with those on original data."""
+    """Write the verdicts in `directory` anew, from the tables there, with those on original data. One whose
+    tables are not there stays."""
+    written = read_verdicts(directory)
     verdicts = []
     parts = []
-    for row in claims().loc[read_verdicts(directory)["id"]].itertuples():
-        verdict = judge(row.id, directory)
-        verdicts.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
-        parts += verdict.part_rows()
-    write_verdicts(directory, pd.DataFrame(verdicts, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS))
+    for row in claims().loc[written["id"]].itertuples():
+        with contextlib.suppress(FileNotFoundError):
+            verdict = judge(row.id, directory)
+            verdicts.append({**row._asdict(), **_fields(verdict), "claim": row.claim})
+            parts += verdict.part_rows()
+    verdicts, parts = pd.DataFrame(verdicts, columns=COLUMNS), pd.DataFrame(parts, columns=PARTS)
+    kept = written[~written["id"].isin(verdicts["id"])]
+    old_parts = read_parts(directory)
+    old_parts = old_parts[old_parts["claim"].isin(kept["id"])]
+    write_verdicts(directory, pd.concat([kept.astype(object), verdicts]), pd.concat([old_parts, parts]))
 
 
 def write_verdicts(directory, verdicts, parts, chapters=()):
