@@ -233,7 +233,7 @@ def listed(texts):
 
 def expect_shape(name, value, shape, hint=""):
     """`value`, an array, matrix or DataFrame of this shape, as in `expect`, or a ValueError."""
-    given = tuple(getattr(value, "shape", np.shape(value)))
+    given = np.shape(value)
     if not fits(given, shape):
         wanted = shape
         if not isinstance(shape, list):
@@ -286,10 +286,13 @@ def expect_list(name, value, items, length=None, least=1):
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
         raise TypeError(f"{name} must be a list of {items}, got {value!r}")
     values = list(value)
-    if length is None and len(values) < least:
-        raise ValueError(f"{name} must be a list of {items}, at least {least}, got {len(values)}")
-    if length not in (None, len(values)):
-        raise ValueError(f"{name} must be a list of {length} {items}, got {len(values)}")
+    wanted = f"{items}, at least {least}"
+    enough = len(values) >= least
+    if length is not None:
+        wanted = f"{length} {items}"
+        enough = len(values) == length
+    if not enough:
+        raise ValueError(f"{name} must be a list of {wanted}, got {len(values)}")
     return values
 
 

@@ -54,7 +54,7 @@ def test_two_classes_and_what_is_refused():
         value = common_objective(model, X, named, C=model.C, p=p)
         assert model.objective_ == pytest.approx(value, rel=1e-5), name
     for bad in (y[:5], np.where(y == 0, "c", named)):
-        with pytest.raises(ValueError, match="y must have one label per|y holds labels outside"):
+        with pytest.raises(ValueError, match="y must have shape|y must be among"):
             common_objective(model, X, bad)
 
 

@@ -104,8 +104,8 @@ def test_a_refused_batch_leaves_no_trace(name):
     missing[40, 2] = np.nan
     refused = [
         (missing, labels, {}, "NaN"),
-        (batch, labels[:49], {}, "inconsistent numbers|one label per sample"),
-        (batch, labels + 1, {}, r"y holds labels outside classes: \[3\]"),
+        (batch, labels[:49], {}, "inconsistent numbers|y must have shape"),
+        (batch, labels + 1, {}, r"y must be among 0, 1, 2, got 3"),
         (batch, labels, {"classes": [0, 1]}, "classes must not change"),
         (batch, labels, {"sample_weight": np.ones(49)}, r"must have shape \(50,\)"),
     ]

@@ -299,7 +299,7 @@ def test_losses_of_other_targets_and_large_targets_are_refused():
     bank = KernelBank.from_stack(kernel[None])
     for targets, loss, n_outputs, message in (
         (np.full(20, np.nan), "squared", 1, "targets must be a list of finite numbers"),
-        (np.arange(20), "logistic", 3, "targets must be class indices from 0 to 2"),
+        (np.arange(20), "logistic", 3, "targets must be a list of integers from 0 to 2"),
     ):
         with pytest.raises(ValueError, match=message):
             LossProblem(bank, targets, loss, n_outputs)

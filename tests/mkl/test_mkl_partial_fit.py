@@ -57,11 +57,11 @@ def test_kernels_of_a_batch_are_with_all_samples_so_far():
     with pytest.raises(ValueError, match="must be symmetric"):
         model.partial_fit(np.arange(75.0).reshape(3, 5, 5), y[:5], classes=[0, 1, 2])
     model.partial_fit(K[:, :10, :10], y[:10], classes=[0, 1, 2])
-    with pytest.raises(ValueError, match=r"X must have shape \(n_kernels, n, 10 \+ n\)"):
+    with pytest.raises(ValueError, match=r"X must have shape \(3, 5, 15\)"):
         model.partial_fit(K[:, 10:15, :14], y[10:15])
     with pytest.raises(ValueError, match=r"X must have shape \(3, n, n_seen \+ n\)"):
         model.partial_fit(K[:2, 10:15, :15], y[10:15])
-    with pytest.raises(ValueError, match="class_weight must be None or a dict for partial_fit"):
+    with pytest.raises(ValueError, match="class_weight must be None or a dict .* for partial_fit"):
         OM2("precomputed", class_weight="balanced").partial_fit(K, y, classes=[0, 1, 2])
 
 
