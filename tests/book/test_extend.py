@@ -1,4 +1,4 @@
-"""The recipes of the page extend.md, followed to the letter."""
+"""The recipe of the page "Add a figure", followed to the letter in a copy of the notebooks."""
 
 import os
 import re
@@ -6,26 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from processes import printed
-from sklearn.datasets import load_iris
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_a_method():
-    """The SVM on kernels weighted by alignment, with a kernel of noise, sample weights and two classes."""
-    page = (ROOT / "notebooks" / "book" / "extend.md").read_text(encoding="utf-8")
-    names = {}
-    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], names)
-    X, y = load_iris(return_X_y=True)
-    X = np.hstack([X, np.random.default_rng(0).normal(size=(len(X), 4))])
-    cues = [("iris", "rbf", slice(0, 4)), ("noise", "rbf", slice(4, 8))]
-    model = names["AlignedKernelSVM"](cues).fit(X, y, sample_weight=np.ones(len(y)))
-    assert model.score(X, y) > 0.95 and model.kernel_weights_[0] > 3 * model.kernel_weights_[1]
-    assert names["AlignedKernelSVM"](cues).fit(X, y == 0).score(X, y == 0) == 1.0
 
 
 @pytest.mark.long
