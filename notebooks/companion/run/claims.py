@@ -53,8 +53,6 @@ from companion.study import CONFIDENCE
 
 __all__ = ["Each", "Part", "Verdict", "claim", "claims", "judge"]
 
-#: Letters of a text that stands beside a verdict; a longer one is folded away.
-SHORT = 160
 VERDICTS = ("holds", "holds, smaller", "fails", "open", "not testable here", "not judged")
 TIER_OF = {"generated": "simulated", "bundled": "bundled", "original": "original"}
 HOLDING = VERDICTS[:2]
@@ -155,7 +153,7 @@ class Verdict(NamedTuple):
 def _row_of_part(claim, part, role):
     """A part as a row of ``claims-parts.csv``."""
     row = part._asdict()
-    kept = ("on verdict standing number low high n unit needed tier measure data figure text").split()
+    kept = "on verdict standing number low high n unit needed tier measure data figure text".split()
     count = part.count or Verdict(claim, "")
     counted = {"counted": count.measure, "count_verdict": count.verdict}
     counted |= {f"count_{name}": getattr(count, name) for name in ("number", "low", "high")}
@@ -208,11 +206,15 @@ def learnt(verdict):
 
 
 def with_numbers(sentence, parts):
-    """A sentence with the numbers of parts: ``{name:form}``, where `in_words` knows the form."""
+    """A sentence with the numbers of parts: ``{name:form}``, where `in_words` knows the form. KeyError for a
+    part that has none."""
 
     def number(found):
         name, _, form = found[1].rpartition(":")
-        return in_words(parts[name].number, form)
+        part = parts[name]
+        if part is None or pd.isna(part.number):
+            raise KeyError(name)
+        return in_words(part.number, form)
 
     return re.sub(r"\{([^{}]*)\}", number, sentence)
 
