@@ -131,7 +131,7 @@ def test_newton_steps_change_the_time_and_not_the_optimum(monkeypatch, n_classes
     values = []
     for steps in (True, False):
         if not steps:
-            monkeypatch.setattr("cuelearn.mkl.optimum.crammer_singer.face_step", lambda *_: None)
+            monkeypatch.setattr("cuelearn.mkl.optimum.dual.face_step", lambda *_: None)
         B = np.zeros((180, n_classes))
         scores = np.zeros((n_classes, 180))
         theta = np.zeros((n_classes, 0))
