@@ -40,8 +40,8 @@ FINDINGS = {
     "sparse": (
         "Does UFO-MKL pay with 1,400 kernels?",
         "Against OBSCURE it does: at no larger error it takes "
-        "{ufo-2/in at most a third of the time on Flowers-17:.2g} of its time on the authors' own flowers and "
-        "{ufo-2/in at most a third of the time on emoji:.2g} on objects; an SVM on the average kernel is "
+        "{ufo-2/in at most a third of the time on Flowers-17:.2g} of its time on the authors' own flowers "
+        "and {ufo-2/in at most a third of the time on emoji:.2g} on objects; an SVM on the average kernel is "
         "{ufo-6/sooner than the average kernel on Flowers-17:times} times as fast, and at least as accurate.",
     ),
     "labels": (
