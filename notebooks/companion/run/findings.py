@@ -22,7 +22,8 @@ FINDINGS = {
         "Does learning the weights of kernels online pay?",
         "Yes, unless the best kernel is known: in one pass OM-2 errs "
         "{om2-4/lower online error than PA-I, average kernel:size} points less than a passive-aggressive "
-        "learner on the average kernel, and as often as one on the best kernel.",
+        "learner on the average kernel, {om2-4/lower online error than PA-I, best kernel:size} more than one "
+        "on the best kernel.",
     ),
     "cues": (
         "Do learned combinations beat the plain average of kernels?",
