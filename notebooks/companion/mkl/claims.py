@@ -175,7 +175,7 @@ def obs_3(results):
         for method in ("OBSCURE", "LpMKL"):
             runs = rows(table, method=method)
             levels = error[method] + HALF_POINT
-            work.append(work_to(runs, "test_error", levels, smooth=method == "OBSCURE"))
+            work.append(work_to(runs, "test_error", levels, smooth=False))
         says = "OBSCURE in at most a tenth of the time"
         name = "OBSCURE over p-norm MKL, to within 0.5 point of the own final error, mean over p"
         yield faster(says, name, *work, TENFOLD, **place)
