@@ -22,28 +22,10 @@ __all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
 FORMAT = 4
 KIND = "__kind__"
 
-#: Modules that older files name, by where their classes are now.
+#: Modules of classes that are not public, by where older files have them.
 MOVED = {
-    "cuelearn.mkl.labels.gmkl": "cuelearn.mkl.perlabel",
-    "cuelearn.mkl.labels.mlmkl": "cuelearn.mkl.mlmkl",
-    "cuelearn.mkl.labels.vskl": "cuelearn.mkl.perlabel",
-    "cuelearn.mkl.rivals.mcmkl": "cuelearn.mkl.rivals.alternating",
-    "cuelearn.mkl.rivals.onevsall": "cuelearn.mkl.rivals.alternating",
-    "cuelearn.mkl.stochastic.pegasos": "cuelearn.mkl.stochastic.obscure",
-    "cuelearn.mktl.multikt": "cuelearn.mktl.baselines",
-    "cuelearn.mms.clsvm": "cuelearn.mms.rivals",
     "cuelearn.mms.dist": "cuelearn.mms.naming",
-    "cuelearn.mms.gmm": "cuelearn.mms.naming",
-    "cuelearn.mms.m3miml": "cuelearn.mms.rivals",
-    "cuelearn.mms.mimlsvm": "cuelearn.mms.rivals",
-    "cuelearn.mms.supervised": "cuelearn.mms.rivals",
-    "cuelearn.oks.mutron": "cuelearn.oks.online",
-    "cuelearn.oks.om1": "cuelearn.oks.online",
-    "cuelearn.oks.selection": "cuelearn.oks.online",
-    "cuelearn.omcl.baselines": "cuelearn.omcl.omcl",
-    "cuelearn.omcl.passive_aggressive": "cuelearn.omcl.learners",
     "cuelearn.omcl.perceptron": "cuelearn.omcl.learners",
-    "cuelearn.omcl.projectron": "cuelearn.omcl.learners",
     "cuelearn.omcl.visits": "cuelearn.omcl.base",
 }
 
@@ -171,14 +153,24 @@ def unpack(plain, arrays):
     return {"tuple": tuple, "dict": dict}[kind](items)
 
 
+def _class_of(kind):
+    """The class that a file names by "module:name", or None. A public one is looked up in its package,
+    wherever its module lies now."""
+    module, _, name = kind.partition(":")
+    if not module.startswith("cuelearn."):
+        return None
+    package = importlib.import_module(".".join(module.split(".")[:2]))
+    if name in getattr(package, "__all__", ()):
+        return getattr(package, name)
+    cls = importlib.import_module(MOVED.get(module, module))
+    for part in name.split("."):
+        cls = getattr(cls, part)
+    return cls
+
+
 def _from_state(kind, state):
     """An object of this package; floats of objects that are not estimators must be finite."""
-    module, _, name = kind.partition(":")
-    cls = None
-    if module.startswith("cuelearn."):
-        cls = importlib.import_module(MOVED.get(module, module))
-        for part in name.split("."):
-            cls = getattr(cls, part)
+    cls = _class_of(kind)
     plain = isinstance(cls, type) and (hasattr(cls, "_fields") or dataclasses.is_dataclass(cls))
     if not (plain or hasattr(cls, "_from_state")):
         raise ValueError(f"{kind} is not a class of this package that is saved")
