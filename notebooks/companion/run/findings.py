@@ -42,7 +42,8 @@ FINDINGS = {
         "Does the solver UFO-MKL pay with 1,400 kernels?",
         "No: an SVM on the average kernel is hundreds of times as fast and at least as accurate. To a "
         "certified 1% UFO-MKL takes {ufo-2/in at most a third of the time on Flowers-17:.2f} of OBSCURE's "
-        "time on the authors' own flowers and {ufo-2/in at most a third of the time on emoji:.2f} on objects.",
+        "time on the authors' own flowers and {ufo-2/in at most a third of the time on emoji:.2f} on "
+        "objects.",
     ),
     "labels": (
         "Should labels share a combination of kernels?",
