@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.checkpoint import Changing, Checkpoint
 from cuelearn.core.storage import read_model, write_model
-from cuelearn.kernels.specifications import KERNELS, Kernel, as_kernel
+from cuelearn.kernels.specifications import KERNELS, MISSING, Kernel, as_kernel
 
 __all__ = [
     "COUNT",
@@ -125,6 +125,7 @@ class Estimator(Changing, BaseEstimator):
         "kernels": [list, tuple, Kernel, StrOptions({"precomputed"}), None],
         "priors": [list, tuple, None],
         "memory": [Number(Real, 0, None, closed="both")],
+        "missing": [StrOptions(set(MISSING))],
         "n_jobs": JOBS,
         "normalize": ["boolean"],
         "shuffle": ["boolean"],
@@ -132,6 +133,8 @@ class Estimator(Changing, BaseEstimator):
         "callback": [callable, None],
         "verbose": ["verbose"],
     }
+
+    missing = "error"  # a parameter of estimators that take samples without a cue
 
     _get_param_names = classmethod(functools.cache(BaseEstimator._get_param_names.__func__))
 
@@ -205,6 +208,11 @@ class Estimator(Changing, BaseEstimator):
         if changed:
             validate_parameter_constraints(self._parameter_constraints, changed, type(self).__name__)
             self._valid_parameters = given
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "zero"
+        return tags
 
     def __getstate__(self):
         state = super().__getstate__()

@@ -66,13 +66,16 @@ def validate_samples(estimator, X, *y, used, **options):
     if issparse(X) and "accept_sparse" not in options:
         remedy = "use X.toarray(), or TruncatedSVD(100).fit_transform(X)"
         raise TypeError(f"{type(estimator).__name__} takes dense samples, got a sparse X: {remedy}")
+    missing = estimator.missing == "zero"
+    if missing:
+        options["ensure_all_finite"] = "allow-nan"
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError):
         width = None
         if not options.get("reset", True):
             width = estimator.n_features_in_
-        usable = _without_unused(X, used, width)
+        usable = _without_unused(X, used, width, missing)
         if usable is None:
             raise
     return validate_data(estimator, usable, *y, **options)
@@ -95,7 +98,7 @@ def new_samples(estimator, X, *, used, **options):
     return validate_samples(estimator, X, used=used, dtype=FLOATS, reset=False, **options)
 
 
-def _without_unused(X, used, width=None):
+def _without_unused(X, used, width=None, missing=False):
     """X with zeros in unused columns; None if that does not help."""
     try:
         X, _, n_features, feature_names = check_samples(X)
@@ -108,7 +111,7 @@ def _without_unused(X, used, width=None):
     triples = used()
     for name, _, columns in [("rbf", None, slice(None))] if triples is None else triples:
         index = resolve_columns(name, columns, X, n_features, places)
-        extract_columns(X, index, name)
+        extract_columns(X, index, name, missing=missing)
         unused[index] = False
     if not unused.any():
         return None

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cuelearn.expect import expect, expect_distinct, expect_instance, expect_list
+from cuelearn.expect import expect, expect_distinct, expect_instance, expect_list, expect_word
 from cuelearn.kernels import tiles
 from cuelearn.kernels.fitted import FittedKernels, Store, fill
 from cuelearn.kernels.matrices import (
@@ -15,8 +15,10 @@ from cuelearn.kernels.matrices import (
     part_of,
     ratio_of,
     sample_of,
+    zero_blocks,
 )
 from cuelearn.kernels.specifications import (
+    MISSING,
     RBF,
     Precomputed,
     as_range,
@@ -63,6 +65,9 @@ class KernelBank:
     memory : float, default=2e9
         Bytes for the stack, or for kept distances and one block; the cues (at most two copies of the selected
         columns in `dtype`; one of sparse columns in float64) are extra.
+    missing : {"error", "zero"}, default="error"
+        "zero": a sample whose columns of a cue are all NaN lacks it. Its kernels are 0 with all samples and
+        itself, which keeps them positive semidefinite; scales come from the other samples.
 
     Attributes
     ----------
@@ -113,12 +118,13 @@ class KernelBank:
     slice(0, 5, None) (2, 5, 50)
     """
 
-    def __init__(self, kernels, X, *, normalize=True, dtype=np.float32, memory=2e9):
+    def __init__(self, kernels, X, *, normalize=True, dtype=np.float32, memory=2e9, missing="error"):
         self._start(dtype, memory)
         self.normalize = expect("normalize", normalize, kind="bool")
         triples = check_kernels([("rbf", RBF(), slice(None))] if kernels is None else kernels)
         self.names = [name for name, _, _ in triples]
-        self._fitted = FittedKernels(triples, X, self.normalize, self.dtype)
+        missing = expect_word("missing", missing, MISSING) == "zero"
+        self._fitted = FittedKernels(triples, X, self.normalize, self.dtype, missing)
         self.n_samples = self._fitted.train.n
         self.kernels_ = self._fitted.kernels
         self.diagonal = self._fitted.diagonal()
@@ -142,7 +148,7 @@ class KernelBank:
         self._rounding = ROUNDING
 
     @classmethod
-    def from_stack(cls, K, *, names=None, dtype=None, validate=True, memory=2e9):
+    def from_stack(cls, K, *, names=None, dtype=None, validate=True, memory=2e9, missing="error"):
         """A resident bank of precomputed kernel matrices, which are not normalised.
 
         Parameters
@@ -158,6 +164,8 @@ class KernelBank:
             Check all values (one pass), and later that they are kernels; shapes are always checked.
         memory : float, default=2e9
             Bytes for blocks and solvers, without the stack.
+        missing : {"error", "zero"}, default="error"
+            "zero": rows that are all NaN, and their columns, become zeros, in a copy.
 
         Examples
         --------
@@ -173,6 +181,8 @@ class KernelBank:
         K = expect("a precomputed stack", K, kind="real", shape=shapes, finite=False)
         if K.ndim == 2:
             K = K[None]
+        if expect_word("missing", missing, MISSING) == "zero":
+            K, _ = zero_blocks(K)
         if dtype is None:
             if K.dtype in (np.float32, np.float64):
                 dtype = K.dtype
@@ -306,7 +316,9 @@ class KernelBank:
         groups = self._groups()
         # kept distances suffice
         with_factors = ("product", "function")
-        bare = all(r in self._store.shared and fitted.roots[r].kind not in with_factors for r in groups)
+        bare = not fitted.train.absent and all(
+            r in self._store.shared and fitted.roots[r].kind not in with_factors for r in groups
+        )
         left = None
         if not bare:
             left = fitted.train.take(index, ROW_PAD)

@@ -22,8 +22,10 @@ from cuelearn.kernels.specifications import (
     check_samples,
     extract_columns,
     feature_places,
+    lacking,
     largest_entry,
     place_of,
+    refuse_empty,
     resolve_columns,
     uneven_spread,
     warn_of_spread,
@@ -55,7 +57,9 @@ class FittedKernels:
     rows.
     """
 
-    def __init__(self, triples, X, normalize, dtype):
+    missing = False  # of older files
+
+    def __init__(self, triples, X, normalize, dtype, missing=False):
         X, n_samples, self.n_features, feature_names = check_samples(X)
         if n_samples == 0:
             raise ValueError("X must have at least one row, got none.")
@@ -65,6 +69,7 @@ class FittedKernels:
             self.feature_names = feature_names
         self.normalize = normalize
         self.dtype = dtype
+        self.missing = missing
         cues, wanted, cue_of = self._distinct_cues(triples, X, feature_places(feature_names))
         mean_squares = self._fit_cues(cues, wanted, X, n_samples)
         self.roots = []
@@ -116,19 +121,26 @@ class FittedKernels:
         arrays = []
         mean_squares = []
         uneven = []
+        absent = []
         for cue, quantities in zip(cues, wanted, strict=True):
             if quantities - SPARSE:
                 cue = cue._replace(dense=True)
-            values = cue.columns_of(X, cue.index)
+            values = cue.columns_of(X, cue.index, self.missing)
+            if self.missing:
+                values, lacks = _present(cue, values, quantities)
+                absent.append(lacks)
             if quantities & OF_SCALE and uneven_spread(values):
                 uneven.append(cue.name)
             fitted, held, mean_square = _fit_cue(cue, values, quantities, self.dtype)
+            if self.missing and lacks.any():
+                fitted, held = _with_absent(fitted, held, lacks)
             self.cues.append(fitted)
             arrays.append(held)
             mean_squares.append(mean_square)
         if uneven:
             warn_of_spread(uneven)
-        self.train = Side(n_samples, arrays)
+        refuse_empty(absent)
+        self.train = Side(n_samples, arrays, absent=absent)
         return mean_squares
 
     def _root_of(self, quantity, c, wanted):
@@ -151,7 +163,14 @@ class FittedKernels:
     def _mean_distance(self, r, metric, mean_square):
         """Mean distance of training pairs i != i', in fixed tiles unless it has a closed form."""
         side = self.train
-        n = self.train.n
+        if side.absent:
+            c = self.roots[r].cue
+            here = np.flatnonzero(~side.absent[c])
+            if here.size == 0:
+                name = self.cues[c].name
+                raise ValueError(f"cue {name!r}: no sample of X has it, so give gamma or scale as a number")
+            side = side.take(here, COLUMN_PAD)
+        n = side.n
         if n == 1:
             return 0.0
         if metric == "sqeuclidean":
@@ -228,6 +247,8 @@ class FittedKernels:
                 diagonal[f] = self.train.factors[f] > 0
             elif form.quantity == "product":
                 diagonal[f] = (self._own(self.train, f) * form.pivot**2) ** form.degree
+            if self.train.absent:
+                diagonal[f, self.train.absent[self.roots[form.root].cue]] = 0.0
         return diagonal
 
     def upper(self, work, roots, side):
@@ -251,15 +272,34 @@ class FittedKernels:
             expect_shape("X_new", X_new, ("n_samples", self.n_features))
         places = feature_places(feature_names)
         arrays = []
+        absent = []
         for c, cue in enumerate(self.cues):
-            if c not in needed:
+            if c not in needed and not self.missing:
                 arrays.append({})
                 continue
             index = cue.index
             if by_name:
                 index = np.array([place_of(cue.name, self.feature_names[i], places) for i in index])
-            arrays.append(cue.arrays(cue.columns_of(X_new, index), self.dtype))
-        return Side(rows, arrays)
+            raw = cue.columns_of(X_new, index, self.missing)
+            if self.missing:
+                absent.append(self._fill_absent(c, raw))
+            arrays.append(cue.arrays(raw, self.dtype) if c in needed else {})
+        refuse_empty(absent)
+        return Side(rows, arrays, absent=absent)
+
+    def _fill_absent(self, c, raw):
+        """Which new samples lack a cue; their rows get numbers."""
+        if issparse(raw):
+            return np.zeros(raw.shape[0], dtype=bool)
+        cue = self.cues[c]
+        known = raw
+        if cue.take is not None:
+            known = raw[:, cue.take[~self.train.absent[c]]]
+        absent = lacking(known, f"cue {cue.name!r}")
+        if cue.function is not None:
+            raw[absent] = self.train.arrays[c]["plain"].values[0]
+        raw[np.isnan(raw)] = 0.0
+        return absent
 
     @property
     def columns(self):
@@ -325,9 +365,9 @@ class Cue(NamedTuple):
     function: Function | None = None  # gets the raw rows
     sparse: bool = False  # the training rows are; not centred, both scales are equal
 
-    def columns_of(self, X, index):
+    def columns_of(self, X, index, missing=False):
         """The cue's columns of X, see `extract_columns`."""
-        values = extract_columns(X, index, self.name)
+        values = extract_columns(X, index, self.name, missing=missing)
         if self.dense and issparse(values):
             return values.toarray()
         return values
@@ -360,6 +400,29 @@ class Cue(NamedTuple):
             source: Rows(tiles.padded(rows, dtype, ROW_PAD), norm)
             for source, (rows, norm) in self.scaled(raw).items()
         }
+
+
+def _present(cue, values, wanted):
+    """Rows of the samples that have the cue, or one of zeros, and which samples lack it."""
+    n = values.shape[0]
+    if issparse(values):
+        return values, np.zeros(n, dtype=bool)
+    if wanted & {"distance matrix", "kernel matrix"} and values.shape == (n, n):
+        values = values[:, ~np.isnan(values).all(axis=1)]
+    absent = lacking(values, f"cue {cue.name!r}")
+    if absent.all():
+        return np.zeros((1, max(1, values.shape[1]))), absent
+    return values[~absent], absent
+
+
+def _with_absent(cue, held, absent):
+    """Cue and arrays of all samples; absent ones get a neighbour's."""
+    places = np.maximum(0, np.cumsum(~absent) - 1)
+    held = Side(len(places), [held]).take(places, COLUMN_PAD).arrays[0]
+    if cue.take is not None:
+        held = {"matrix": Rows(np.ascontiguousarray(held["matrix"].values[:, places]))}
+        cue = cue._replace(take=np.arange(len(places)))
+    return cue, held
 
 
 def _fit_cue(cue, raw, wanted, dtype):

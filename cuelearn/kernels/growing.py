@@ -88,6 +88,14 @@ def _self_values(kernel, X):
     return (own / kernel.divisor(X.shape[1]) + kernel.coef0) ** kernel.degree
 
 
+def filled(X):
+    """X with zeros in rows of NaN, which lack the cue, and which these are."""
+    absent = np.isnan(X[:, 0])
+    if absent.any():
+        X = np.where(absent[:, None], 0.0, X)
+    return X, absent
+
+
 def inverse_root(values):
     """1 / sqrt of each value, 0 for values that are not positive."""
     return np.where(values > 0.0, 1.0 / np.sqrt(np.maximum(values, np.finfo(float).tiny)), 0.0)
@@ -101,7 +109,7 @@ class SupportSet(Changing):
     precomputed = False
 
     def __init__(self, kernel, normalize, first):
-        self.kernel = resolve_kernel(kernel, first)
+        self.kernel = resolve_kernel(kernel, first[~filled(first)[1]])
         self.normalize = bool(normalize) and self.kernel.quantity in ("product", "function")
         self._held = np.empty((16, first.shape[1]), dtype=first.dtype)
         self._scale = np.ones(16)
@@ -114,6 +122,7 @@ class SupportSet(Changing):
 
     def check(self, X):
         """X in the set's dtype; ValueError if the kernel is not defined on it."""
+        X, _ = filled(X)
         single = self._held.dtype == np.float32
         X = np.ascontiguousarray(check_size(X, np.float32) if single else X, dtype=self._held.dtype)
         expect_shape("X", X, ("n_samples", self._held.shape[1]))
@@ -141,6 +150,7 @@ class SupportSet(Changing):
     def batch(self, X):
         """Kernel rows (n, size + n) of a batch X (n, d) against the set and the batch, their diagonal, and
         the columns of the set and of the batch."""
+        absent = filled(X)[1]
         X = self.check(X)
         n = X.shape[0]
         size = self.size
@@ -155,6 +165,9 @@ class SupportSet(Changing):
             rows[:, :size] *= self._scale[:size].astype(X.dtype)
             rows[:, size:] *= scale.astype(X.dtype)
             diagonal = (diagonal > 0.0).astype(np.float64)
+        rows[absent] = 0.0
+        rows[:, size:][:, absent] = 0.0
+        diagonal[absent] = 0.0
         return rows, diagonal, np.arange(size), np.arange(size, size + n)
 
     def add(self, X, chosen):
@@ -172,11 +185,13 @@ class SupportSet(Changing):
 
     def cross(self, X):
         """Kernel of new samples with the set, shape (n, size)."""
+        absent = filled(X)[1]
         X = self.check(X)
         rows = kernel_values(self.kernel, X, self.samples)
         if self.normalize:
             rows *= inverse_root(_self_values(self.kernel, X))[:, None].astype(X.dtype)
             rows *= self._scale[: self.size].astype(X.dtype)
+        rows[absent] = 0.0
         return rows
 
     def _state(self):

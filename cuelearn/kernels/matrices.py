@@ -14,9 +14,16 @@ from scipy.linalg.lapack import dpotrf, spotrf
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.compiled import njit
-from cuelearn.expect import expect_shape, warn_user
+from cuelearn.expect import expect, expect_shape, warn_user
 from cuelearn.kernels import tiles
-from cuelearn.kernels.specifications import LARGEST_KERNEL, SYMMETRY_TOLERANCE, check_scale, largest_entry
+from cuelearn.kernels.specifications import (
+    LARGEST_KERNEL,
+    SYMMETRY_TOLERANCE,
+    check_scale,
+    lacking,
+    largest_entry,
+    refuse_empty,
+)
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 
 __all__ = ["IndefiniteKernelWarning", "check_batch", "checked_stack", "indefinite_batch", "look_at"]
@@ -206,6 +213,34 @@ def one_warning(doubts):
         for category in (IndefiniteKernelWarning, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
         yield
+
+
+def zero_blocks(X, known=None):
+    """Kernels X, (n_kernels, n, m) or (n, m), with zeros for samples whose rows are all NaN, and which
+    samples of the columns lack which kernel: those `known`, then those of the rows if columns follow.
+    """
+    shapes = [("n_kernels", "n", "m"), ("n", "m")]
+    X = expect("X", X, kind="real", shape=shapes, finite=False, least=0)
+    if X.ndim == 2:
+        X = X[None]
+    n_kernels, n, m = X.shape
+    if known is None:
+        known = np.zeros((n_kernels, 0), dtype=bool)
+    absent = np.array([np.isnan(kernel).all(axis=1) for kernel in X]).reshape(n_kernels, n)
+    columns = known
+    if m == known.shape[1] + n:
+        columns = np.concatenate([known, absent], axis=1)
+    if columns.shape != (n_kernels, m):  # refused later
+        return X, known
+    refuse_empty(absent)
+    if absent.any() or columns.any():
+        X = X.copy()
+        for kernel, rows, own in zip(X, absent, columns, strict=True):
+            kernel[rows] = 0.0
+            kernel[:, own] = 0.0
+    for j, kernel in enumerate(X):
+        lacking(kernel, f"kernel {j} of X")
+    return X, columns
 
 
 BATCH_TOLERANCE = 1e-3  # of the symmetry of a batch in a stream

@@ -34,6 +34,9 @@ SYMMETRY_TOLERANCE = 1e-5
 SMALLEST_KERNEL = 1e-20
 LARGEST_KERNEL = 1e20
 
+# What may become of samples that lack a cue.
+MISSING = ("error", "zero")
+
 # Least number of samples for which spreads are compared, and the most used, evenly spaced.
 SPREAD_SAMPLES = 20, 1000
 
@@ -475,9 +478,9 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     return index.astype(np.intp)
 
 
-def extract_columns(X, index, name, kind="cue"):
+def extract_columns(X, index, name, kind="cue", missing=False):
     """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`; sparse
-    columns without zeros, in order."""
+    columns without zeros, in order. With `missing` dense columns may hold NaN."""
     try:
         if is_frame(X):
             values = X.iloc[:, index]
@@ -488,11 +491,14 @@ def extract_columns(X, index, name, kind="cue"):
             kinds = {values.dtype.kind}
         if kinds & set("cmM"):
             raise ValueError("got complex numbers or times")
-        values = values.to_numpy(np.float64, copy=True) if is_frame(X) else values.astype(np.float64)
+        if is_frame(X):
+            values = values.to_numpy(np.float64, copy=True, na_value=np.nan)
+        else:
+            values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
         if len(index) > 1 and not issparse(X):
             for i in index:  # find the column
-                extract_columns(X, np.array([i]), name, kind)
+                extract_columns(X, np.array([i]), name, kind, missing)
         category = ValueError
         if isinstance(error, TypeError):
             category = TypeError
@@ -502,12 +508,33 @@ def extract_columns(X, index, name, kind="cue"):
         values.sum_duplicates()
         values.eliminate_zeros()
         entries = values.data
+    elif missing:
+        entries = np.where(np.isnan(values), 0.0, values)
     if not largest_entry(entries) <= LARGEST:
         invalid = ~(np.abs(entries) <= LARGEST)
         c = values.indices[np.argmax(invalid)] if issparse(values) else np.argmax(invalid.any(axis=0))
         column = _column(X, index[c], name, kind)
         raise ValueError(f"{column} holds NaN or infinite values, or values beyond {LARGEST:g}.")
     return values
+
+
+def lacking(values, what):
+    """Which rows are all NaN, (n,); ValueError for a row that is so in part."""
+    unknown = np.isnan(values)
+    absent = unknown.all(axis=1)
+    partial = np.flatnonzero(unknown.any(axis=1) & ~absent)
+    if partial.size:
+        raise ValueError(
+            f"{what}: sample {partial[0]} must have numbers in all columns, or NaN in all if it lacks the cue"
+        )
+    return absent
+
+
+def refuse_empty(absent):
+    """ValueError for a sample that lacks all cues; `absent` has a row for each, or none."""
+    empty = np.flatnonzero(np.all(absent, axis=0))
+    if len(absent) and empty.size:
+        raise ValueError(f"X must hold at least one cue of every sample, got none of sample {empty[0]}")
 
 
 def _column(X, i, name, kind):

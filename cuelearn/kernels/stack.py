@@ -24,6 +24,8 @@ class KernelStack:
         Kernels among all samples. They are checked once: `ValueError` unless square, symmetric and finite.
     names : list of str, optional
         Of the kernels in a stack.
+    missing : {"error", "zero"}, default="error"
+        As in `KernelBank.from_stack`.
 
     Attributes
     ----------
@@ -53,10 +55,10 @@ class KernelStack:
 
     ndim = 2
 
-    def __init__(self, kernels, *, names=None):
+    def __init__(self, kernels, *, names=None, missing="error"):
         bank = kernels
         if not isinstance(kernels, KernelBank):
-            bank = KernelBank.from_stack(kernels, names=names)
+            bank = KernelBank.from_stack(kernels, names=names, missing=missing)
         self._bank = bank
         self._rows = np.arange(bank.n_samples)
         self._columns = self._rows
@@ -122,14 +124,14 @@ def _taken(numbers, index):
     return numbers[index if isinstance(index, slice) or index is Ellipsis else np.ravel(index)]
 
 
-def training_bank(X, memory=2e9):
+def training_bank(X, memory=2e9, missing="error"):
     """The `KernelBank` of X with ``kernels="precomputed"``: a bank, a `KernelStack`, or an array of shape
     (n_kernels, n, n), or (n, n) for one kernel."""
     if isinstance(X, KernelBank):
         return X
     if isinstance(X, KernelStack):
         return X.bank()
-    return KernelBank.from_stack(X, memory=memory)
+    return KernelBank.from_stack(X, memory=memory, missing=missing)
 
 
 def new_kernels(X, n_kernels, n_train, least=0):

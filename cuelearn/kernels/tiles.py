@@ -411,6 +411,7 @@ class Side(NamedTuple):
     arrays: list  # of each cue: {"plain", "centred" or "matrix": Rows}
     factors: dict = {}  # row factors of each linear or polynomial kernel
     index: np.ndarray | None = None  # of a subset of training samples: columns in precomputed matrices
+    absent: list = []  # of each cue, if some may: which samples lack it; their rows hold values of others
 
     def take(self, index, multiple, cues=None, matrix=True):
         """The rows `index`, of all or some cues; ``matrix=False`` keeps all rows of precomputed matrices."""
@@ -426,7 +427,9 @@ class Side(NamedTuple):
             {source: chosen(source, rows) for source, rows in held.items() if cues is None or c in cues}
             for c, held in enumerate(self.arrays)
         ]
-        return Side(len(index), arrays, {f: factor[index] for f, factor in self.factors.items()}, index)
+        factors = {f: factor[index] for f, factor in self.factors.items()}
+        absent = [lacks[index] for lacks in self.absent]
+        return Side(len(index), arrays, factors, index, absent)
 
 
 class Root(NamedTuple):
@@ -640,3 +643,17 @@ class Pair(NamedTuple):
                     block = out.block[plane][tile.place]
                     np.multiply(distance[tile.part], slope, out=block)
                     np.exp(block, out=block)
+        if self.right.absent:
+            self.clear(root.cue, group, tile, out)
+
+    def clear(self, cue, group, tile, out):
+        """Write zeros for samples that lack the cue."""
+        rows = self.left.absent[cue][tile.r0 : tile.r1]
+        columns = self.right.absent[cue][tile.c0 : tile.c1]
+        others, exponentials = group
+        planes = [plane for *_, plane in others]
+        planes += [plane for *_, several in exponentials for plane in several]
+        for plane in planes:
+            block = out.block[plane][tile.place]
+            block[rows] = 0.0
+            block[:, columns] = 0.0
