@@ -54,6 +54,13 @@ TEXTS = {
         "problem, equal total weight.",
     ),
     "normalize": ("bool", "Scale kernels computed from X to unit diagonal, as the bounds assume."),
+    "missing": (
+        '"error" or "zero"',
+        '"zero": a sample whose columns of a cue, or row of a precomputed kernel, are all NaN lacks it. Its '
+        "kernels are then 0 with all samples and itself, also in prediction, its score in `OMCL` is 0, and "
+        "scales come from the other samples. A sample without any cue and NaN in some columns of a cue are "
+        "errors. What a sparse X does not store is zero, not missing.",
+    ),
     "memory": (
         "float >= 0",
         "Bytes of the kernel bank; methods that train on one matrix of all n samples need about 8 n^2 more, "

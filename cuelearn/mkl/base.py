@@ -36,8 +36,8 @@ from cuelearn.core.samples import (
 from cuelearn.expect import expect_word, require
 from cuelearn.kernels import CrossBank, FeatureScaleWarning, KernelBank, KernelStack
 from cuelearn.kernels.fitted import MEAN_SUBSAMPLE
-from cuelearn.kernels.matrices import one_warning
-from cuelearn.kernels.rows import block_scores, quadratic_forms
+from cuelearn.kernels.matrices import one_warning, zero_blocks
+from cuelearn.kernels.rows import block_scores, combine, combined_kernel, quadratic_forms
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
 from cuelearn.mkl.optimum.losses import Logistic
 from cuelearn.mkl.optimum.problem import LossProblem, MKLProblem, weights_of
@@ -64,12 +64,15 @@ def two_columns(values, axis=-1):
     return np.concatenate([-0.5 * values, 0.5 * values], axis=axis)
 
 
+@parameters
 class KernelModel(Estimator):
     """Base of classifiers and regressors on many kernels.
 
     Subclasses set `dual_coef_`, `support_` and `kernel_weights_`: scores are ``sum_j kernel_weights_[j] *
     K_j[:, support_] @ dual_coef_``; weights (n_classes, n_kernels) have a row per class.
     """
+
+    missing: str = "error"
 
     _multi_output = False  # whether y may be an indicator matrix
     _answer = "decision_function"  # the method that a loaded model is tried with
@@ -80,9 +83,12 @@ class KernelModel(Estimator):
 
     def _start(self, X, y, sample_weight=None):
         """Set `bank_`; return class indices or numbers, see `_labels`, and weights, checked."""
+        vars(self).pop("absent_", None)
         if self._is_precomputed():
-            bank = training_bank(X, self.memory)
+            bank = training_bank(X, self.memory, self.missing)
             self.n_features_in_ = bank.n_samples
+            if self.missing == "zero":
+                self.absent_ = bank.diagonal == 0.0
             weights = check_sample_weight(sample_weight, bank.n_samples)
             labels = self._labels(y, bank.n_samples, weights)
         else:
@@ -91,10 +97,14 @@ class KernelModel(Estimator):
             weights = check_sample_weight(sample_weight, samples.shape[0])
             labels = self._labels(y, samples.shape[0], weights)
             kernels = self._scaled_kernels(samples, weights)
-            bank = KernelBank(kernels, samples, normalize=self.normalize, memory=self.memory)
+            bank = self._bank_of(kernels, samples, self.memory)
         vars(bank).pop("_announced", None)  # see `announce_matrix`
         self.bank_ = bank
         return labels, weights
+
+    def _bank_of(self, kernels, samples, memory):
+        options = {"normalize": self.normalize, "missing": self.missing}
+        return KernelBank(kernels, samples, memory=memory, **options)
 
     def _scaled_kernels(self, samples, sample_weight):
         """The kernels, with unequal weights of samples a ``scale="mean"`` of the repeated samples."""
@@ -107,7 +117,7 @@ class KernelModel(Estimator):
         chosen = samples.iloc[rows] if hasattr(samples, "iloc") else samples[rows]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FeatureScaleWarning)  # issued for all samples
-            return KernelBank(triples, chosen, normalize=self.normalize, memory=0.0).triples
+            return self._bank_of(triples, chosen, 0.0).triples
 
     @docs.documented
     @validated
@@ -188,23 +198,31 @@ class KernelModel(Estimator):
         if isinstance(X, CrossBank):
             return checked_cross(X, n_kernels, self.n_seen_)
         if self._is_precomputed():
+            if hasattr(self, "absent_"):
+                X, _ = zero_blocks(X, self.absent_)
             return new_kernels(X, n_kernels, self.n_features_in_)
         return new_samples(self, X, used=lambda: self.bank_.triples, accept_sparse="csr")
 
-    def _blocks(self, X):
-        """Number of new samples, kernels with weight, blocks of these against the support."""
+    def _blocks(self, X, every=False):
+        """Number of new samples, kernels with weight, blocks of these against the support or `every` training
+        sample."""
         check_is_fitted(self)
+        support = self.support_
+        if every:
+            support = np.arange(self.n_seen_)
         X = self._new_samples(X)
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
         given = self._is_precomputed() and not isinstance(X, CrossBank)
         n_rows = X.n_rows if isinstance(X, CrossBank) else X.shape[1 if given else 0]
-        if active.size == 0 or self.support_.size == 0:
+        if active.size == 0 or support.size == 0:
             return n_rows, active, ()
         if given:
-            return n_rows, active, [(slice(None), (X[j][:, self.support_] for j in active))]
+            return n_rows, active, [(slice(None), (X[j][:, support] for j in active))]
         if isinstance(X, CrossBank):
-            return n_rows, active, X.select(active, self.support_).blocks(reuse=True)
-        cross = self.bank_.cross(X, kernels=active, support=self.bank_support_)
+            return n_rows, active, X.select(active, support).blocks(reuse=True)
+        if not every:
+            support = self.bank_support_
+        cross = self.bank_.cross(X, kernels=active, support=support)
         return n_rows, active, cross.blocks(reuse=True)
 
     def _class_scores(self, X):

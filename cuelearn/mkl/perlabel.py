@@ -149,7 +149,7 @@ class GMKL(PerClassMKL):
 
     Parameters
     ----------
-    $kernels $C $class_weight $tol $max_iter $normalize $memory $callback $verbose
+    $kernels $C $class_weight $tol $max_iter $missing $normalize $memory $callback $verbose
 
     Attributes
     ----------
@@ -399,7 +399,7 @@ class VSKL(PerClassMKL):
         A label (int or str) for each kernel; None is one group.
     s : float in [2, inf], default inf
         Exponent of the norm across groups; 2 does not couple them.
-    $C $class_weight $tol $max_iter $normalize $memory $callback $verbose
+    $C $class_weight $tol $max_iter $missing $normalize $memory $callback $verbose
 
     Attributes
     ----------

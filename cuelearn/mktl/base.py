@@ -13,6 +13,7 @@ import functools
 from dataclasses import field
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -43,7 +44,8 @@ class PriorScores:
     more than two classes.
     """
 
-    def __init__(self, priors, n_features, feature_names=None):
+    def __init__(self, priors, n_features, feature_names=None, missing=False):
+        self.missing = missing
         entries = checked_priors(priors, n_features, feature_names)
         # a prior that is trained again later does not change this model
         self.entries = [
@@ -57,7 +59,7 @@ class PriorScores:
         for name, prior, index in self.entries:
             if isinstance(prior, str) or issparse(X):
                 continue
-            part = X.iloc[:, index] if hasattr(X, "iloc") else X[:, index]
+            part, _ = part_of(X, index, self.missing)
             n_shared = count_shared(prior, part)
             if n_shared > SHARED * len(part):
                 warn_user(
@@ -71,7 +73,7 @@ class PriorScores:
         parts = [np.zeros((X.shape[0], 0))]
         names = []
         for k, (name, prior, index) in enumerate(self.entries):
-            values, own_names = scores_of(name, prior, index, X)
+            values, own_names = scores_of(name, prior, index, X, self.missing)
             if self._widths is not None:
                 expect_shape(f"scores of prior {name!r}", values, (len(values), self._widths[k]))
             parts.append(values)
@@ -149,18 +151,30 @@ def checked_priors(priors, n_features, feature_names):
     return entries
 
 
-def scores_of(name, prior, index, X):
-    """Scores of a prior, (n, k), with column names."""
+def part_of(X, index, missing):
+    """Columns of X; with `missing` zeros for samples that lack them all, and which these are."""
+    part = X.iloc[:, index] if hasattr(X, "iloc") else X[:, index]
+    absent = np.zeros(part.shape[0], dtype=bool)
+    if missing and not issparse(X):
+        absent = np.asarray(pd.isna(part)).all(axis=1)
+    if absent.any():
+        part = part.copy()
+        part[absent] = 0.0
+    return part, absent
+
+
+def scores_of(name, prior, index, X, missing=False):
+    """Scores of a prior, (n, k), NaN where it is `missing`, with column names."""
     frame = hasattr(X, "iloc")
     if isinstance(prior, str):
-        values = extract_columns(X, index, name, kind="prior")
+        values = extract_columns(X, index, name, kind="prior", missing=missing)
         if issparse(values):
             values = values.toarray()
         if len(index) == 1:
             return values, [name]
         labels = [str(X.columns[i]) for i in index] if frame else [str(i) for i in index]
         return values, [f"{name}: {label}" for label in labels]
-    part = X.iloc[:, index] if frame else X[:, index]
+    part, absent = part_of(X, index, missing)
     if frame and not hasattr(prior, "feature_names_in_"):
         part = part.to_numpy()
     if hasattr(prior, "decision_function"):
@@ -179,7 +193,8 @@ def scores_of(name, prior, index, X):
         raise ValueError(
             f"prior {name!r} cannot score the columns of X that it is given: {reason}"
         ) from error
-    return checked_scores(name, prior, values, X.shape[0])
+    values, names = checked_scores(name, prior, values, X.shape[0])
+    return np.where(absent[:, None], np.nan, values), names
 
 
 def checked_scores(name, prior, values, n_samples):
@@ -312,10 +327,11 @@ class TransferClassifier(KernelClassifier):
         values = np.concatenate([of_priors, given], axis=1)
         self.score_scale_ = self._scale_of(values, sample_weight)
         vars(self).pop("intercept_", None)
-        return labels, np.ascontiguousarray(values / self.score_scale_), sample_weight
+        return labels, np.ascontiguousarray(np.nan_to_num(values / self.score_scale_)), sample_weight
 
     def _prior_scores(self, priors):
-        return PriorScores(priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        return PriorScores(priors, self.n_features_in_, names, self.missing == "zero")
 
     def _scale_of(self, values, sample_weight):
         """Divisors; 1 for columns of zeros."""
@@ -324,11 +340,15 @@ class TransferClassifier(KernelClassifier):
             sample_weight = sample_weight[sample_weight > 0.0]
         if self.scaling is None or values.shape[1] == 0:
             return np.ones(values.shape[1])
+        there = ~np.isnan(values)
+        values = np.where(there, values, 0.0)
         largest = np.abs(values).max(axis=0)
         usable = np.where(largest > 0.0, largest, 1.0)
         if self.scaling == "max":
             return usable
         mean_square = np.average((values / usable) ** 2, axis=0, weights=sample_weight)
+        if not there.all():
+            mean_square /= np.average(there, axis=0, weights=sample_weight)
         return usable * np.sqrt(np.where(largest > 0.0, mean_square, 1.0))
 
     def _set(self, dual_coef, kernel_weights, transfer_weights, intercept=None):
@@ -350,7 +370,7 @@ class TransferClassifier(KernelClassifier):
             raise ValueError("X must be samples, not a CrossBank, if priors score them")
         own = self._priors.columns(X)
         given, _ = given_scores(scores, n_rows, self._n_given)
-        return np.concatenate([own, given], axis=1) / self.score_scale_
+        return np.nan_to_num(np.concatenate([own, given], axis=1) / self.score_scale_)
 
     def attach(self, priors):
         """Attach the priors to a loaded model, so that it can compute scores again; returns self.

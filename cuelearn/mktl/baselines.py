@@ -70,7 +70,7 @@ class NoTransfer(OneSVM):
 
     Parameters
     ----------
-    $kernels $priors $C $class_weight $scaling $normalize $memory $n_jobs
+    $kernels $priors $C $class_weight $scaling $missing $normalize $memory $n_jobs
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class PriorFeatures(TransferClassifier):
 
     Parameters
     ----------
-    $kernels $priors $C $class_weight $scaling $normalize $memory
+    $kernels $priors $C $class_weight $scaling $missing $normalize $memory
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class AverageTL(OneSVM):
 
     Parameters
     ----------
-    $kernels $priors $C $class_weight $scaling $normalize $memory $n_jobs
+    $kernels $priors $C $class_weight $scaling $missing $normalize $memory $n_jobs
 
     Attributes
     ----------
@@ -527,7 +527,7 @@ class MultiKT(TransferClassifier):
     tol : float > 0, default 1e-6
         Duality gap of the problem in beta (times the objective, if above 1); a ConvergenceWarning if missed.
         Among points within it the shorter is preferred.
-    $scaling $normalize $memory
+    $scaling $missing $normalize $memory
 
     Attributes
     ----------

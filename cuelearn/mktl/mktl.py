@@ -141,7 +141,7 @@ class MKTL(TransferClassifier):
     n_epochs : int >= 0, default 20
         Epochs of OBSCURE's batch stage. With 0 and a `tol` the dual ascent starts from zero, without the
         online stage: fastest for few samples.
-    $normalize $random_state $callback $verbose
+    $missing $normalize $random_state $callback $verbose
 
     Attributes
     ----------

@@ -345,7 +345,7 @@ class MuSVM(OneKernelSVM):
     $kernels
     C : float > 0 or sequence of them, default 2^-10 to 2^10
         Values tried.
-    $class_weight $validation $one_vs_rest $normalize
+    $class_weight $validation $one_vs_rest $missing $normalize
     memory : float, default 2e9
         Bytes for all kernel matrices; beyond, kernels are computed one at a time when tried.
     $n_jobs $random_state
@@ -405,7 +405,7 @@ class AlignmentSVM(OneKernelSVM):
         The best on held-out samples is used.
     centered : bool, default True
         Use the centred alignment.
-    $class_weight $validation $one_vs_rest $normalize $memory $n_jobs $random_state
+    $class_weight $validation $one_vs_rest $missing $normalize $memory $n_jobs $random_state
 
     Attributes
     ----------

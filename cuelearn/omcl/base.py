@@ -31,6 +31,7 @@ from cuelearn.core.samples import (
     visit_weights,
     warn_if_sorted,
 )
+from cuelearn.kernels.growing import filled
 from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite
 from cuelearn.kernels.specifications import as_samples, check_size
 from cuelearn.kernels.stack import new_kernels
@@ -379,7 +380,7 @@ class OnlineClassifier(ScoreClassifier):
             if first:  # later `labels_within` checks
                 labels_of(self, y, len(y))
                 self._set_columns(given, X)
-            return check_size(X, np.float64), y
+            return self._within_range(X), y
         X = self._check_precomputed(X)
         y = labels_of(self, y, X.shape[-2])
         check_batch(X, 0 if first else self.n_seen_)
@@ -465,6 +466,9 @@ class OnlineClassifier(ScoreClassifier):
             return self._check_precomputed(X)
         options = {"dtype": FLOATS, "reset": False, "order": "C"}
         X = validate_samples(self, as_samples(X), used=lambda: self._used(False), **options)
+        return self._within_range(X)
+
+    def _within_range(self, X):
         return check_size(X, np.float64)
 
     def _class_scores(self, X):
@@ -501,7 +505,7 @@ class CueLearner(OnlineClassifier):
 
     def _inputs(self, X):
         """Kernel values with the support set, or features."""
-        return X
+        return filled(X)[0]
 
     def _check_batch(self, X):
         pass

@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from cuelearn.compiled import inner, njit
 from cuelearn.core.estimator import NON_NEGATIVE, POSITIVE, KernelLike, Number, parameters
 from cuelearn.kernels import RBF
-from cuelearn.kernels.growing import PrecomputedSupport, SupportSet
+from cuelearn.kernels.growing import PrecomputedSupport, SupportSet, filled
 from cuelearn.omcl.base import (
     INEXACT,
     N_PROJECTED,
@@ -587,7 +587,7 @@ class LinearLearner(CueLearner):
         self._hypothesis.sums = np.zeros((n_classes, X.shape[1]))
 
     def _observe(self, X, labels, weights, log=False, sums=False):
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = np.ascontiguousarray(filled(X)[0], dtype=np.float64)
         n = labels.size
         hypothesis = self._hypothesis
         hypothesis._own()

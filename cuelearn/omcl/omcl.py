@@ -24,8 +24,9 @@ from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import classes_of_stream
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF
-from cuelearn.kernels.growing import resolve_kernel
-from cuelearn.kernels.specifications import feature_places, is_frame, resolve_columns
+from cuelearn.kernels.growing import filled, resolve_kernel
+from cuelearn.kernels.matrices import zero_blocks
+from cuelearn.kernels.specifications import feature_places, is_frame, lacking, refuse_empty, resolve_columns
 from cuelearn.omcl.base import N_LOG, CueLearner, OnlineClassifier, Trace, documented
 from cuelearn.omcl.learners import KernelLearner, LinearLearner, PassiveAggressive, ProjectronPlusPlus
 
@@ -80,7 +81,7 @@ class Adapted(Changing):
         self.learner = copy.deepcopy(self.learner)  # the one before is kept by a checkpoint
         for t in range(X.shape[0]):
             scores[t] = self._scores(X[t : t + 1])[0]
-            if weights[t] == 0.0:
+            if weights[t] == 0.0 or np.isnan(X[t, 0]):
                 continue
             options = {}
             if weights[t] != 1.0:
@@ -91,7 +92,8 @@ class Adapted(Changing):
         return Trace(scores, np.zeros(labels.size, dtype=np.int64))
 
     def _scores(self, X, average=None):
-        """0 before the first sample and where not finite, e.g. naive Bayes with one sample of a class."""
+        """0 before the first sample, without the cue and where not finite, as of naive Bayes at first."""
+        X, absent = filled(X)
         if not self.started:
             return np.zeros((X.shape[0], self.n_classes))
         own = self.learner
@@ -99,7 +101,7 @@ class Adapted(Changing):
         values = np.asarray(values, dtype=np.float64)
         if values.ndim == 1:
             values = np.column_stack([-0.5 * values, 0.5 * values])
-        return np.where(np.isfinite(values), values, 0.0)
+        return np.where(np.isfinite(values) & ~absent[:, None], values, 0.0)
 
     def _state(self):
         return dict(vars(self))
@@ -278,7 +280,7 @@ class OMCL(MultiCueClassifier):
         Predict with the mean over all visits of the *product* of both layers' hyperplanes (section 3.3)
         instead of the last ones; may be changed after training. Needs learners of this chapter, the second
         linear.
-    $query
+    $query $missing
     $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
@@ -331,10 +333,30 @@ class OMCL(MultiCueClassifier):
     """
 
     _parameter_constraints = {"integrator": [HasMethods("partial_fit"), None], "query": [Query, None]}
-    _learnt = ("_columns", "_delayed")
+    _learnt = ("_columns", "_delayed", "_absent")
+    _absent = None  # which visited samples lack which precomputed kernel
 
     integrator: object = field(default=None, kw_only=False)
     query: object = None
+    missing: str = "error"
+
+    def _check_samples(self, X, y, first):
+        if self.missing == "zero" and self._is_precomputed():
+            X, self._absent = zero_blocks(X, None if first else self._absent)
+        return super()._check_samples(X, y, first)
+
+    def _check_new(self, X):
+        if self.missing == "zero" and self._is_precomputed():
+            X, _ = zero_blocks(X, self._absent)
+        return super()._check_new(X)
+
+    def _within_range(self, X):
+        if self.missing == "zero":
+            names = [f"cue {name!r}" for name, _, _ in self._triples()]
+            refuse_empty([lacking(self._part(X, j), name) for j, name in enumerate(names)])
+            super()._within_range(np.where(np.isnan(X), 0.0, X))
+            return X
+        return super()._within_range(X)
 
     def _admit_batch(self, X, y, classes, sample_weight):
         if not callable(y):

@@ -276,7 +276,7 @@ class LPBeta(KernelClassifier):
         A small nu on a hard problem prefers kernels with decision values near 0.
     per_class : bool, default False
         LP-B: kernel weights for each class (with two classes the same).
-    $folds $normalize $memory $n_jobs
+    $folds $missing $normalize $memory $n_jobs
     random_state : int, default 0
         Seed of the folds.
     $verbose

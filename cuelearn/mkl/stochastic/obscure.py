@@ -195,7 +195,7 @@ class OBSCURE(BatchMKL):
         Epochs of the batch stage.
     eta : float > 0 or "auto", default 0.5
         Step size of the online stage; "auto": :math:`F^{-2/q}` for F kernels.
-    $tol $finish $normalize $memory $random_state $callback $verbose
+    $tol $finish $missing $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
@@ -275,8 +275,8 @@ class PegasosMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $loss $class_weight $n_epochs $tol $finish $normalize $memory $random_state $callback
-    $verbose
+    $kernels $p $C $loss $class_weight $n_epochs $tol $finish $missing $normalize $memory $random_state
+    $callback $verbose
 
     Attributes
     ----------

@@ -21,8 +21,8 @@ from cuelearn.core.samples import (
     warn_if_sorted,
 )
 from cuelearn.expect import expect
-from cuelearn.kernels import RBF, FeatureScaleWarning, KernelBank
-from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite
+from cuelearn.kernels import RBF, FeatureScaleWarning
+from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite, zero_blocks
 from cuelearn.kernels.specifications import as_samples, check_first_batch, check_kernels, check_samples
 from cuelearn.kernels.stack import new_kernels
 from cuelearn.mkl.base import StochasticMKL
@@ -184,7 +184,7 @@ class OM2(StochasticMKL):
         bound of theorem 4.1 then holds with mistakes and losses counted s times and :math:`q L^2 \|\bar
         u\|^2` multiplied by :math:`\max\{1, \max_t s_t\}`.
     $query
-    $tol $shuffle $normalize $memory $random_state $callback $verbose
+    $tol $shuffle $missing $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
@@ -302,6 +302,7 @@ class OM2(StochasticMKL):
             self.online_errors_ = np.zeros(0, dtype=np.bool_)
             self.visits_ = np.zeros(0, dtype=np.uint8)
             self.queried_ = np.zeros(0, dtype=np.bool_)
+            vars(self).pop("absent_", None)
         kept = self.support_.size
         given = self._is_precomputed()
         if given:
@@ -390,6 +391,8 @@ class OM2(StochasticMKL):
         n_kernels = "n_kernels"
         if not first:
             n_kernels = self.kernel_weights_.size
+        if self.missing == "zero":
+            X, self.absent_ = zero_blocks(X, getattr(self, "absent_", None))
         X = new_kernels(X, n_kernels, "n_seen + n", least=1)
         check_batch(X, seen)
         columns = self._joined(X.shape[1])
@@ -418,7 +421,7 @@ class OM2(StochasticMKL):
         with warnings.catch_warnings():
             if not first:
                 warnings.simplefilter("ignore", FeatureScaleWarning)  # once per stream
-            bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
+            bank = self._bank_of(kernels, named, 0.0)
         rows = np.empty((bank.n_kernels, n_batch, bank.n_samples), dtype=bank.dtype)
         bank.rows_into(np.arange(bank.n_samples)[-n_batch:], rows)
         doubts = {}

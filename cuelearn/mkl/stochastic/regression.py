@@ -105,7 +105,7 @@ class OBSCURERegressor(MKLRegressor):
         Maximum epochs of the online stage.
     eta : float > 0 or "auto", default 0.5
         Its step size, see `OBSCURE`.
-    $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
+    $n_epochs $tol $finish $missing $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class UFOMKLRegressor(MKLRegressor):
     alpha : float >= 0, default 0.0
         Sparsity, in units of the loss's slope: larger for larger y. Select kernels with ``tol=1e-3``, see
         `UFOMKL`.
-    $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
+    $n_epochs $tol $finish $missing $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------

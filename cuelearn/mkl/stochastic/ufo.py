@@ -94,7 +94,7 @@ class UFOMKL(BatchMKL):
         Sparsity; 0 is the p-norm problem of OBSCURE. Which kernels are exactly 0 is certain only at the
         optimum: at the default `tol` one with a small part in the objective may be missing, so select
         kernels with ``tol=1e-3``.
-    $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
+    $n_epochs $tol $finish $missing $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
