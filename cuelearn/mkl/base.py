@@ -8,6 +8,7 @@ from dataclasses import field
 import numpy as np
 import pandas as pd
 from scipy.special import log_softmax, softmax
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
@@ -264,6 +265,11 @@ class KernelModel(Estimator):
             getattr(self, "classes_", None),
         )
 
+    @property
+    def transform(self):
+        name = type(self).__name__
+        raise AttributeError(f"{name} has no transform: it needs one combination of kernels, as in OBSCURE")
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = tags.input_tags.sparse = not self._is_precomputed()
@@ -298,10 +304,14 @@ class KernelModel(Estimator):
         return copied
 
     def __getstate__(self):
-        """For pickle: with the kernels of a saved file, not with those of all training samples."""
+        """For pickle: with the kernels of a saved file, or all training samples for `transform`, without
+        their kernels."""
         state = super().__getstate__()
         if "bank_" in state:
             kept = self._fitted_state()
+            if "bank_" in kept and hasattr(self, "transform"):
+                whole = self.bank_.restrict(slice(None), resident=False)
+                kept |= {"bank_": whole, "bank_support_": self.bank_support_}
             for name in ("bank_", "bank_support_"):
                 state.pop(name, None)
                 if name in kept:
@@ -319,6 +329,68 @@ class KernelModel(Estimator):
             state["bank_"] = bank.restrict(support, resident=False)
             state["bank_support_"] = np.arange(len(self.dual_coef_))
         return state
+
+
+class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Mixin of models with one combination of kernels."""
+
+    @property
+    def _n_features_out(self):
+        return self.n_seen_
+
+    def transform(self, X):
+        r"""The combined kernel, for any machine with ``kernel="precomputed"``.
+
+        Divide it by its mean diagonal where the scale matters, as with the C of an SVM.
+
+        Parameters
+        ----------
+        X : as in `predict`
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_train)
+            Its columns `support_` times `dual_coef_` are the class scores, up to a bias.
+
+        Raises
+        ------
+        ValueError
+            After `partial_fit`, and from a file of `save`, unlike a pickle: only samples with coefficients
+            are known.
+
+        Examples
+        --------
+        Novelty detection: a species that was not in training.
+
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.svm import OneClassSVM
+        >>> from cuelearn.mkl import OBSCURE
+        >>> X, y = load_iris(return_X_y=True)
+        >>> known = y < 2
+        >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+        >>> machine = OneClassSVM(kernel="precomputed", nu=0.05)
+        >>> detector = make_pipeline(OBSCURE(cues, random_state=0), machine).fit(X[known], y[known])
+        >>> accepted = detector.predict(X) > 0
+        >>> bool(accepted[known].mean() > 0.9), bool(accepted[~known].mean() < 0.2)
+        (True, True)
+        """
+        check_is_fitted(self)
+        if not self._is_precomputed() and self.bank_.n_samples != self.n_seen_:
+            raise ValueError(
+                "transform needs all training samples, but partial_fit and save keep those with coefficients: "
+                "use fit, and pickle"
+            )
+        n_rows, active, blocks = self._blocks(X, every=True)
+        combined = np.zeros((n_rows, self.n_seen_))
+        for rows, block in blocks:
+            combined[rows] = combine(block, self.kernel_weights_[active], np.float64)
+        return combined
+
+    def fit_transform(self, X, y=None, **fit_params):
+        """`fit`; returns the combined kernel of the training samples, (n, n)."""
+        self.fit(X, y, **fit_params)
+        return combined_kernel(self.bank_, self.kernel_weights_, 1.0)
 
 
 class KernelClassifier(ScoreClassifier, KernelModel):
@@ -360,7 +432,7 @@ class KernelClassifier(ScoreClassifier, KernelModel):
 
 
 @parameters
-class Stochastic(KernelModel):
+class Stochastic(CombinedKernel, KernelModel):
     """Base of stochastic methods; `_solve` calls the solver."""
 
     kernels: object = field(default=None, kw_only=False)

@@ -21,6 +21,7 @@ from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions, paramet
 from cuelearn.core.run import Run
 from cuelearn.core.samples import as_generator
 from cuelearn.expect import expect, warn_user
+from cuelearn.mkl.base import CombinedKernel
 from cuelearn.mkl.rivals.perclass import CuttingPlanes, MultiLabelMKL
 from cuelearn.mkl.rivals.svm import SharedProblem
 
@@ -359,7 +360,7 @@ def simplex_point(name, values, size):
 
 
 @parameters
-class SharedMKL(MultiLabelMKL):
+class SharedMKL(CombinedKernel, MultiLabelMKL):
     _one_column = True
 
     callback: object = None
@@ -451,7 +452,7 @@ class MLMKLSA(SharedMKL):
     tol : float or None, default 0.05
         Stop, after at least 100 iterations, at this relative change of the averaged kernel weights from half
         as many iterations (paper: from the last one); None runs all iterations.
-    $normalize $memory
+    $missing $normalize $memory
     random_state : int, Generator or None
     $callback $verbose
 
@@ -530,7 +531,7 @@ class MLMKLSum(SharedMKL):
         Stop at this relative change of the kernel weights; with cutting planes, at this relative gap.
     cutting_planes : bool, default False
         Instead of a subgradient step, take the optimal weights for all SVM coefficients so far, as SILP does.
-    $normalize $memory $callback $verbose
+    $missing $normalize $memory $callback $verbose
 
     Attributes
     ----------

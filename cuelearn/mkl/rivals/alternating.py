@@ -19,7 +19,7 @@ from cuelearn.core.formulas import group_norm, margins, resolve_p
 from cuelearn.core.run import Run
 from cuelearn.expect import warn_user
 from cuelearn.kernels.rows import combined_kernel
-from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.base import CombinedKernel, KernelClassifier
 from cuelearn.mkl.optimum.dual import ascend, optimal_scaling, plain_machine
 from cuelearn.mkl.optimum.problem import MKLProblem, Result, weights_of
 from cuelearn.mkl.rivals.perclass import ClassSubproblem, CuttingPlanes, PerClassMKL, documented, run_classes
@@ -230,7 +230,7 @@ class SILPMKL(OneVersusAllMKL):
 
     Parameters
     ----------
-    $kernels $C $class_weight $tol $max_iter $normalize $memory $n_jobs $callback $verbose
+    $kernels $C $class_weight $tol $max_iter $missing $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------
@@ -381,7 +381,7 @@ class SimpleMKL(OneVersusAllMKL):
 
     Parameters
     ----------
-    $kernels $C $class_weight $tol $max_iter $normalize $memory $n_jobs $callback $verbose
+    $kernels $C $class_weight $tol $max_iter $missing $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------
@@ -439,7 +439,7 @@ class LpMKL(OneVersusAllMKL):
     p : float in (1, 2] or "auto", default 1.25
         Exponent of the group norm, as in `OBSCURE`. Kloft et al. constrain :math:`\|d\|_{p'} \le 1` with
         :math:`p' = p/(2-p)`; p = 2 is :math:`p' = \infty`, equal weights.
-    $C $class_weight $tol $max_iter $normalize $memory $n_jobs $callback $verbose
+    $C $class_weight $tol $max_iter $missing $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------
@@ -569,7 +569,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
 
 @docs.documented
 @parameters
-class MCMKL(KernelClassifier):
+class MCMKL(CombinedKernel, KernelClassifier):
     r"""Multiclass MKL by cutting planes: one set of kernel weights for all classes, and the multiclass loss.
 
     .. math:: \min_{\bar w} \frac\lambda2 \Big(\sum_j \|w^j\|\Big)^2 + \frac1n \sum_i
@@ -583,7 +583,7 @@ class MCMKL(KernelClassifier):
     $kernels $C $class_weight
     tol : float > 0, default 1e-3
         Stop at this relative duality gap.
-    $max_iter $normalize $memory $callback $verbose
+    $max_iter $missing $normalize $memory $callback $verbose
 
     Attributes
     ----------

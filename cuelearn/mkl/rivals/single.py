@@ -12,7 +12,7 @@ from cuelearn.core.run import Run
 from cuelearn.core.samples import as_generator, single_samples, warn_if_sorted
 from cuelearn.expect import expect_word
 from cuelearn.kernels.rows import announce_matrix, combined_kernel
-from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.base import CombinedKernel, KernelClassifier
 from cuelearn.mkl.rivals.perclass import MultiLabelMKL, is_indicator, numbers_of
 from cuelearn.mkl.rivals.svm import one_versus_rest, svms_of
 from cuelearn.mkl.stochastic.training import draw_order
@@ -85,7 +85,7 @@ def best_alone(model, labels, fit_scores, sample_weight=None):
 
 @documented
 @parameters
-class AverageKernelSVM(MultiLabelMKL):
+class AverageKernelSVM(CombinedKernel, MultiLabelMKL):
     r"""SVM on the unweighted mean of the kernels, one class against the rest.
 
     .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i [1 - y_i (w\cdot\phi(x_i) + b)]_+ \quad\text{with}\quad
@@ -93,7 +93,7 @@ class AverageKernelSVM(MultiLabelMKL):
 
     Parameters
     ----------
-    $kernels $C $class_weight $normalize $memory $n_jobs
+    $kernels $C $class_weight $missing $normalize $memory $n_jobs
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class BestKernelSVM(AverageKernelSVM):
 
     Parameters
     ----------
-    $kernels $C $class_weight $folds $normalize $memory $n_jobs
+    $kernels $C $class_weight $folds $missing $normalize $memory $n_jobs
     random_state : int, default 0
         Seed of the folds.
 
@@ -232,7 +232,7 @@ def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mist
 
 @documented
 @parameters
-class KernelPA(KernelClassifier):
+class KernelPA(CombinedKernel, KernelClassifier):
     """Multiclass Passive-Aggressive (PA-I) on one kernel: the average of the cues, or the best one.
 
     Parameters
@@ -247,7 +247,7 @@ class KernelPA(KernelClassifier):
     n_epochs : int, default 5
         Passes over the data: 1 is the online algorithm. On ten sets of 89 to 400 samples the accuracy of 1, 5
         and 20 passes was 85, 89 and 89% in the mean.
-    $shuffle $normalize $memory $random_state
+    $shuffle $missing $normalize $memory $random_state
 
     Attributes
     ----------
