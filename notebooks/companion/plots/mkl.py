@@ -576,3 +576,26 @@ def reliability(table):
     axes[0, 0].set_ylabel("share that is right")
     axes[0, 0].legend(fontsize=7, loc="lower right")
     return fig
+
+
+#: Data sets whose samples lack cues, and looks of methods by the two parts of their names.
+LACKING = {"mfeat": "digits, six cues", "htad": "activities, two cues", "objects": "emoji objects, six cues"}
+WAYS = {"zero blocks": BLUE, "imputed": ORANGE, "dropped": GREY}
+
+
+def missing_cues(table):
+    """Accuracy against the share of missing cues, a panel for each data set."""
+    tasks = distinct(table["task"])
+    fig, axes = panels(len(tasks), size=(8.6, 3.4))
+    accuracy = table.assign(accuracy=1.0 - table["error"])
+    for ax, task in zip(axes[0], tasks, strict=True):
+        rows = where(accuracy, task=task)
+        for method in distinct(rows["method"]):
+            kind, _, way = method.partition(", ")
+            look = {"color": WAYS[way], "label": method, "linestyle": "-" if kind == "OBSCURE" else "--"}
+            own = where(rows, method=method)
+            common.curve(ax, own, "share", "accuracy", factor=100, marker=".", **look)
+        ax.set(title=LACKING[task], xlabel="share of missing cues", ylim=(0, 101))
+    axes[0, 0].set_ylabel("test accuracy [%]")
+    legend(fig, axes, 3)
+    return fig
