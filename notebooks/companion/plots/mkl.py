@@ -594,7 +594,7 @@ def missing_cues(table):
             kind, _, way = method.partition(", ")
             look = {"color": WAYS[way], "label": method, "linestyle": "-" if kind == "OBSCURE" else "--"}
             own = where(rows, method=method)
-            common.curve(ax, own, "share", "accuracy", factor=100, marker=".", **look)
+            curve(ax, own, "share", "accuracy", factor=100, marker=".", **look)
         ax.set(title=LACKING[task], xlabel="share of missing cues", ylim=(0, 101))
     axes[0, 0].set_ylabel("test accuracy [%]")
     legend(fig, axes, 3)
