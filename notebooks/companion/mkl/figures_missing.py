@@ -8,11 +8,12 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from companion import pictures
 from companion.mkl import DIFFERENT, MEMORY, described_pictures, picture_split
+from companion.mkl.rivals import NATURAL
 from companion.plots import mkl as draw
 from companion.protocol import fitted, grid_points, load_set
 from companion.run.claims import Mean, claim
 from companion.run.registry import figure
-from companion.study import choose
+from companion.study import choose, edges
 from cuelearn.kernels import RBF, Chi2, KernelBank
 from cuelearn.mkl import OBSCURE, AverageKernelSVM
 
@@ -145,7 +146,7 @@ def compare_missing(task, share, sizes, n_folds, grids, seed):
             grid = {name: grids[name] for name in names}
             params = chosen_by_folds(method, grid, kernels, labels, folds, seed)
             right = accuracy(method, params, kernels, labels, every, kernels.across, y[test], seed)
-            row = {"error": 1.0 - right, "chosen": str(params), "n_used": kernels.used.size}
+            row = {"error": 1.0 - right, "n_used": kernels.used.size, **params}
             for name in [way] if share > 0 else WAYS:
                 rows.append({"method": f"{method}, {name}", **row})
     return pd.DataFrame(rows).assign(absent=absent.mean(), of="emoji" if task == "objects" else task)
@@ -168,12 +169,13 @@ def missing_cues(run):
     data = [load_set(name).provenance for name in TASKS[:2]] + [pictures.emoji().provenance]
     table = run.sweep("missing-cues").frame(compare_missing, points, data=data)
     table = table.drop(columns=["sizes", "n_folds", "grids"])
+    at_edges = edges(table, grids, NATURAL) or "nothing"
     note = (
         f"{size['n_train']} training samples, of emoji {DRAWINGS} drawings of each of "
         f"{size['n_objects']} things. Each sample lacks each cue with the same probability, at random, in "
         "training and test, but keeps at least one. Imputed: the mean of the training samples that have the "
         "column; dropped: incomplete training samples, test samples imputed, the most frequent class where "
-        "none are left. C and p by the same inner folds of each split"
+        f"none are left. C and p by the same inner folds of each split; at the edge of the grid: {at_edges}"
     )
     run.save_figure(draw.missing_cues(table), "missing-cues", table, provenance=data, note=note)
 
