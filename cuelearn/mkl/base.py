@@ -350,7 +350,8 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         ndarray of float64, shape (n, n_train)
-            Its columns `support_` times `dual_coef_` are the class scores, up to a bias.
+            Columns are the training samples in order; those of `support_` times `dual_coef_` are the class
+            scores, up to a bias.
 
         Raises
         ------
@@ -378,8 +379,8 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         if not self._is_precomputed() and self.bank_.n_samples != self.n_seen_:
             raise ValueError(
-                "transform needs all training samples, but partial_fit and save keep those with coefficients: "
-                "use fit, and pickle"
+                "transform needs all training samples, which partial_fit and files of save do not keep: use "
+                "fit, and pickle"
             )
         n_rows, active, blocks = self._blocks(X, every=True)
         combined = np.zeros((n_rows, self.n_seen_))
