@@ -276,7 +276,7 @@ def test_less_than_a_factor_is_no_difference_of_times(factor, claimed, expected)
     "measure, limits, text, wanted",
     [
         ("error of A minus B", {"at_most": 0.0}, "-2.0 points (-2.1 to -1.9)", "below 0"),
-        ("accuracy of A", {"at_least": -0.95}, "-2.0% (-2.1 to -1.9)", "at least -95.0"),
+        ("accuracy of A", {"at_least": -0.95}, "-2.0% (-2.1 to -1.9)", "at least -95.0%"),
         (
             "exponent in N of the error",
             {"at_least": -1, "at_most": 1},

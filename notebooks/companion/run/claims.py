@@ -603,12 +603,12 @@ def _judge_mean(part, values, verdict):
 
 def _wanted(part):
     """The claimed range in words, in the unit of the measure."""
-    form, _ = form_of(part.measure)
+    form, unit = form_of(part.measure)
     if part.at_most is None:
-        return f"at least {form(part.at_least)}" if part.at_least else "above 0"
+        return f"at least {form(part.at_least)}{unit}" if part.at_least else "above 0"
     if part.at_least is None:
-        return f"at most {form(part.at_most)}" if part.at_most else "below 0"
-    return f"{form(part.at_least)} to {form(part.at_most)}"
+        return f"at most {form(part.at_most)}{unit}" if part.at_most else "below 0"
+    return f"{form(part.at_least)} to {form(part.at_most)}{unit}"
 
 
 class _Interval:
