@@ -306,19 +306,19 @@ def claims(chapter=None):
 class Part:
     """A part of a claim: what it says, by what measure. Its kind has the numbers and judges them.
 
-    ==========  ==============================================================================================
-    `Mean`      the mean of `values`, one for each unit of repetition, or of their differences to the paired
-                `baseline`; with `ratio` the geometric mean of their quotients
-    `Slope`     the mean of the slopes of ln `values` on ln `x` (of the values themselves without `log_y`),
-                one for each unit that has three different x
-    `Time`      the ratio of CPU seconds and, beside it, of `counts` to `baseline_counts`, which `counted`
-                names; of a method that counts nothing (all NaN) the clock alone
-    `Growth`    the slope of CPU seconds and, beside it, of `counts`
-    `Bound`     every value at most its `bound`, up to `slack` times it: the largest quotient
-    `Finding`   exact: it is `true` or not, with its `number`
-    `All`       each of many `parts`, of which one fails only by Bonferroni's rule
-    `NotJudged` what this run cannot judge
-    ==========  ==============================================================================================
+    ===========  =============================================================================================
+    `Mean`       the mean of `values`, one for each unit of repetition, or of their differences to the paired
+                 `baseline`; with `ratio` the geometric mean of their quotients
+    `Slope`      the mean of the slopes of ln `values` on ln `x` (of the values themselves without `log_y`),
+                 one for each unit that has three different x
+    `Time`       the ratio of CPU seconds and, beside it, of `counts` to `baseline_counts`, which `counted`
+                 names; of a method that counts nothing (all NaN) the clock alone
+    `Growth`     the slope of CPU seconds and, beside it, of `counts`
+    `Bound`      every value at most its `bound`, up to `slack` times it: the largest quotient
+    `Finding`    exact: it is `true` or not, with its `number`
+    `All`        each of many `parts`, of which one fails only by Bonferroni's rule
+    `NotJudged`  what this run cannot judge
+    ===========  =============================================================================================
 
     The first four hold if the whole 95% interval lies from `at_least` to `at_most`, fail if all of it lies
     outside, else they are open. `units` names the unit of each value, where a unit has several.
