@@ -80,6 +80,12 @@ TABLE = {
         "more_seeds": (3, 24, 250),  # of MKTL alone, where two numbers of priors are compared
         "draws": (1, 2, 6),  # that parameters are chosen on
     },
+    "classes": {
+        "splits": (2, 3, 12),  # into new and known classes, each with models and parameters of its own
+        "n_per_class": ((5,), (5,), (5, 20)),
+        "seeds": (1, 1, 2),
+        "draws": (1, 1, 2),
+    },
     "priors": {
         "n_priors": ((14, 23), (10, 23, 100), (10, 14, 23, 35, 50, 75, 100)),
         "n_per_class": (5, 10, 10),
@@ -225,13 +231,20 @@ def _apart(things, n, others):
     return chosen[len(others) :][:n]
 
 
-def _animals():
-    """Ten new animals and ten others, with eight drawings, and 40 known, those with six and more first."""
+def _all_animals():
+    """Animals with at least six drawings, and those with four or five."""
     emoji = pictures.emoji()
     is_animal = _subgroup(np.arange(len(emoji.names)), "animal-")
     animals = emoji.unlike(pictures.things(6, is_animal))
-    fewer = np.setdiff1d(emoji.unlike(pictures.things(4, is_animal)), animals)
-    animals = np.random.default_rng([_CLASSES, 0]).permutation(animals)
+    return animals, np.setdiff1d(emoji.unlike(pictures.things(4, is_animal)), animals)
+
+
+def _animals(split=0):
+    """Ten new animals and ten others, with eight drawings, and 40 known, those with six and more first."""
+    emoji = pictures.emoji()
+    animals, fewer = _all_animals()
+    seed = [_CLASSES, 0, split] if split else [_CLASSES, 0]
+    animals = np.random.default_rng(seed).permutation(animals)
     whole = animals[emoji.n_drawings()[animals] == 8]
     new = whole[:10]
     others = _apart(whole, 10, new)
@@ -339,8 +352,12 @@ def _task(data, drawing, rows, y, priors, same, width, test=None):
 
 
 def described(name, n_jobs=1):
-    """Pictures of a task, or of the "binary" ones, and the drawing of each; kept on disk."""
-    if name == "binary":
+    """Pictures of a task, of "binary" or of "all animals", and the drawing of each; kept on disk."""
+    cues = None
+    if name == "all animals":
+        rows = pictures.drawings_of(np.concatenate(_all_animals()))
+        name = "animals"
+    elif name == "binary":
         targets, others, background = _binary_things()
         rng = np.random.default_rng(_BACKGROUND)
         rows = [rng.choice(pictures.drawings_of([thing])) for thing in np.sort(np.concatenate(background))]
@@ -349,20 +366,39 @@ def described(name, n_jobs=1):
     else:
         new, others, known = _THINGS[name]()
         rows = pictures.drawings_of(np.concatenate([new, others, *known]))
+    if cues is None:
         cues = dict.fromkeys([TASKS[name].cue, *(cue for _, own, _ in TASKS[name].models for cue in own)])
     data = pictures.described(rows, cues, n_views=N_VIEWS, n_jobs=n_jobs)
     return data, np.repeat(rows, N_VIEWS)
 
 
+_described_once = cache(described)
+
+
+def _split(name):
+    """A task's name, and which classes are new in it: "animals 3" has the third split of all, "animals" the
+    first choice, that of figure 6.3."""
+    name, _, split = name.partition(" ")
+    return name, int(split or 0)
+
+
 @cache
 def _known(name):
     """Data, the drawing of each row, labels of the new and the other classes, and what both tasks share."""
+    name, split = _split(name)
     cue, models, _ = TASKS[name]
     if name == "awa":
         data = load_set(name)
         drawing = np.arange(len(data.y))
-        new = others = np.array([data.target_names.index(c) for c in AWA_TEST_CLASSES])
+        new = np.array([data.target_names.index(c) for c in AWA_TEST_CLASSES])
+        if split:
+            order = np.random.default_rng([_CLASSES, 2, split]).permutation(len(data.target_names))
+            new = np.sort(order[: len(new)])
+        others = new
         known = [np.setdiff1d(np.arange(len(data.target_names)), new)]
+    elif split:
+        new, others, known = _THINGS[name](split)
+        data, drawing = _described_once(f"all {name}")
     else:
         new, others, known = _THINGS[name]()
         data, drawing = described(name)
@@ -391,11 +427,12 @@ def _known(name):
 @cache
 def load_task(name, others=False):
     """A `TransferTask` of figure 6.3; `others`: the task that parameters are chosen on, of as many other
-    classes with the same priors, of awa the same ten classes without the test samples."""
+    classes with the same priors, of awa the same ten classes without the test samples. A number behind the
+    name, as in "animals 3", makes other classes new."""
     data, drawing, new, other, *models = _known(name)
     rows = np.flatnonzero(np.isin(data.y, other if others else new))
     test = None
-    if name == "awa":
+    if _split(name)[0] == "awa":
         parts = [np.random.default_rng([_SPLIT, k]).permutation(np.flatnonzero(data.y == k)) for k in new]
         pool = np.concatenate([part[:AWA_POOL] for part in parts])
         if others:
@@ -640,6 +677,19 @@ def multiclass(run, label, places, seeds=None):
     points = [({**place, "seed": seed}, methods) for place, methods in places for seed in seeds]
     data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
     return _compared(run, label, points, ["name", "n_per_class", "n_priors", "useless"], data)
+
+
+def other_classes(run, names):
+    """Methods' accuracies with other new classes: of each split means over draws and numbers of samples."""
+    size = run.size["classes"]
+    methods = ("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT", "MKTL")
+    places = []
+    for name, split in itertools.product(names, range(1, size["splits"] + 1)):
+        place = {"name": f"{name} {split}", "n_priors": None, "useless": ""}
+        places += [({**place, "n_per_class": n}, methods) for n in size["n_per_class"]]
+    table = multiclass(run, "classes", places)
+    table[["name", "split"]] = table["name"].str.split(" ", expand=True)
+    return table
 
 
 def places_of_figure(run, names, methods=MULTICLASS):
