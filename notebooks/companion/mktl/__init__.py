@@ -266,9 +266,6 @@ def _objects():
     return new, others, known
 
 
-_THINGS = {"animals": _animals, "objects": _objects}
-
-
 @cache
 def _binary_things():
     """Things that are targets, others that parameters are chosen on, and the background's, in three parts;
@@ -352,27 +349,23 @@ def _task(data, drawing, rows, y, priors, same, width, test=None):
 
 
 def described(name, n_jobs=1):
-    """Pictures of a task, of "binary" or of "all animals", and the drawing of each; kept on disk."""
-    cues = None
-    if name == "all animals":
-        rows = pictures.drawings_of(np.concatenate(_all_animals()))
-        name = "animals"
-    elif name == "binary":
+    """Pictures of a task, or of the "binary" ones, and the drawing of each; kept on disk. Of animals all, as
+    others are new in other splits."""
+    if name == "binary":
         targets, others, background = _binary_things()
         rng = np.random.default_rng(_BACKGROUND)
         rows = [rng.choice(pictures.drawings_of([thing])) for thing in np.sort(np.concatenate(background))]
         rows = np.r_[pictures.drawings_of(np.concatenate([targets, others])), rows]
         cues = BINARY_CUES
     else:
-        new, others, known = _THINGS[name]()
-        rows = pictures.drawings_of(np.concatenate([new, others, *known]))
-    if cues is None:
+        things = _all_animals()
+        if name == "objects":
+            new, others, known = _objects()
+            things = [new, others, *known]
+        rows = pictures.drawings_of(np.concatenate(things))
         cues = dict.fromkeys([TASKS[name].cue, *(cue for _, own, _ in TASKS[name].models for cue in own)])
     data = pictures.described(rows, cues, n_views=N_VIEWS, n_jobs=n_jobs)
     return data, np.repeat(rows, N_VIEWS)
-
-
-_described_once = cache(described)
 
 
 def _split(name):
@@ -396,11 +389,8 @@ def _known(name):
             new = np.sort(order[: len(new)])
         others = new
         known = [np.setdiff1d(np.arange(len(data.target_names)), new)]
-    elif split:
-        new, others, known = _THINGS[name](split)
-        data, drawing = _described_once(f"all {name}")
     else:
-        new, others, known = _THINGS[name]()
+        new, others, known = _animals(split) if name == "animals" else _objects()
         data, drawing = described(name)
     labels = np.array(data.target_names)[data.y]
     columns, _ = _columns(data, (cue,))

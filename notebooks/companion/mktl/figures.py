@@ -315,7 +315,6 @@ resample of the same validation draws.""")
 def new_classes_again(run):
     """Does what figure 6.3 says of ten new classes hold for others?"""
     names = [name for name in names_of(run) if name != "objects"]
-    experiments.described("all animals", run.n_jobs)
     table = experiments.other_classes(run, names)
     size = run.size["classes"]
     edges = experiments.edges(table, experiments.grids_of(run))
