@@ -129,7 +129,16 @@ BACKGROUND_THINGS = 128
 #: Words of names that do not say which kind of thing it is.
 _PLAIN_WORDS = {"and", "face", "in", "of", "on", "oncoming", "with", "without"}
 #: Things that styles draw alike though neither names nor keywords say so.
-_DRAWN_ALIKE = (("cow", "ox", "water buffalo"), ("horse", "donkey"), ("white flower", "rosette"))
+_DRAWN_ALIKE = (
+    ("cow", "ox", "water buffalo"),
+    ("horse", "donkey"),
+    ("white flower", "rosette"),
+    ("tiger face", "bear"),
+    ("ox", "llama"),
+    ("donkey", "goat"),
+    ("donkey", "llama"),
+    ("goat", "ram"),
+)
 # first entries of the seeds of this file's draws, so that no two draws share a stream
 _SPLIT, _DRAW, _CLASSES, _BACKGROUND = 60, 61, 62, 65
 
