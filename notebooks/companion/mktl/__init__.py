@@ -115,7 +115,7 @@ settings = partial(settings_of, TABLE)
 N_VIEWS = 4
 #: C of all priors that are SVMs: the middle of the thesis's range for C, not tuned.
 PRIOR_C = 10.0
-#: AwA's photographs of each class that training samples are drawn from; the others are for tests.
+#: AwA's photographs of each class that training samples are drawn from, at most half; the others are tests.
 AWA_POOL = 50
 #: Of the binary tasks: targets, targets that parameters are chosen on, and their cues. The thesis takes the
 #: four of Tommasi et al. (2010), one behind the other: PHOG, words of SIFT, LBP, and covariances of
@@ -433,7 +433,7 @@ def load_task(name, others=False):
     test = None
     if _split(name)[0] == "awa":
         parts = [np.random.default_rng([_SPLIT, k]).permutation(np.flatnonzero(data.y == k)) for k in new]
-        pool = np.concatenate([part[:AWA_POOL] for part in parts])
+        pool = np.concatenate([part[: min(AWA_POOL, len(part) // 2)] for part in parts])
         if others:
             rows = np.sort(pool)
         else:

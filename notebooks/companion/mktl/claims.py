@@ -119,8 +119,8 @@ def _of_task(says, method, other, scope, **more):
 # MKTL against each rival from five samples on, and against No-Transfer at the largest number
 many = f"mean over {FEW} samples per class and more"
 most = "{n_per_class} samples per class"
-says = f"MKTL beats {{rival}} from {FEW} samples per class on"
-gain = _of_task(says, "MKTL", "{rival}", f"{{name}}, {many}", relevant=COUNTS)
+AHEAD = f"MKTL beats {{rival}} from {FEW} samples per class on"
+gain = _of_task(AHEAD, "MKTL", "{rival}", f"{{name}}, {many}", relevant=COUNTS)
 left = f"MKTL beats NoTransfer at {most}", "MKTL", "NoTransfer", f"{{name}}, {most}"
 RIVALS = ("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT")
 
@@ -139,7 +139,7 @@ def with_other_classes(results):
     table = results.table(figure)
     table = table.assign(of=table["name"].map(_DATA), figure=figure)
     options = {"units": "split", "unit": "choice of new classes", "on": "{name}, other classes"}
-    part = _better(says, "MKTL", "{rival}", f"{{name}}, {many}", relevant=COUNTS, **options)
+    part = _better(AHEAD, "MKTL", "{rival}", f"{{name}}, {many}", relevant=COUNTS, **options)
     index = ["split", "n_per_class", "seed"]
     each = Each(part, by="name", wide="accuracy", index=index, rival=RIVALS)
     yield from each.of_rows(table, {}, {})
