@@ -64,8 +64,8 @@ FINDINGS = {
     "transfer": (
         "Do models of old classes help with new ones?",
         "With few samples they do: MKTL beats training from scratch by "
-        "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed animals, other classes:size}"
-        " points on photographed animals and "
+        "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed animals, other "
+        "classes:size} points on photographed animals and "
         "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on objects:size} on objects, where its "
         "rival Multi-KT is as good.",
     ),
