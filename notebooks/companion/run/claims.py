@@ -82,6 +82,8 @@ SET_NAMES = {
 SHARES = re.compile(r"error|accuracy|AUC|share|recognition|assignment|fall of|captions minus")
 NO_SHARES = re.compile(r"CPU seconds|exponent|slope|square")
 DIFFERENCES = re.compile(r" minus |fall of|gain in|difference")
+#: Words for differences below and above 0.
+WORDS = {"less": ("less", "more"), "behind": ("behind", "ahead of")}
 #: Where in a directory of results those on original data lie.
 ORIGINALS = ("original", "params/data_tier=original")
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
@@ -264,8 +266,11 @@ def with_numbers(sentence, parts):
 
 
 def in_words(number, form):
-    """A number in a sentence: "points" of a difference, their "size" without a sign, "times" of a ratio, the
-    larger way round; or as a format says."""
+    """A number in a sentence: "points" of a difference, their "size" without a sign, or with a word for it,
+    "less" (or more) and "behind" (or ahead of); "times" of a ratio, the larger way round; or by a format."""
+    if form in WORDS:
+        word = WORDS[form][number > 0.0]
+        return f"{100 * abs(number):.1f} points {word}"
     if form == "points":
         return f"{100 * number:+.1f}"
     if form == "size":
