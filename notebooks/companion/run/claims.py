@@ -202,7 +202,8 @@ def part_by_part(rows, text=""):
     for row in rows:
         notes = [row["text"].rstrip(".")]
         if row["counted"]:
-            notes.insert(0, f"{row['counted']}: {row['count_verdict']}, {float(row['count_number']):.3g}")
+            number = float(row["count_number"] or "nan")  # as text from a file, where NaN is empty
+            notes.insert(0, f"{row['counted']}: {row['count_verdict']}, {number:.3g}")
         shown.append(
             {
                 "part": f"**{row['part']}**" if row["is"] else row["part"],
