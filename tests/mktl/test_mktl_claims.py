@@ -66,4 +66,4 @@ def test_like_with_like_decides(save_results):
         found = judge(claim, save_results("thesis-fig-6.2-mean", binary(behind)))
         assert found.verdict == "holds" and "weighted" in found.says
         assert found.number == pytest.approx(0.02, abs=0.002)
-        assert "+2.0 points" in learnt(found)
+        assert "2.0 points ahead of Multi-KT" in learnt(found)

@@ -52,7 +52,7 @@ TABLE = {
     "p_sweep": {
         "n_epochs": (3, 10, 50),
         "most_epochs": (30, 100, 300),
-        "p_grid": ((1.05, 1.5, 2.0), P_GRID, P_GRID),
+        "p_grid": ((1.05, 1.1, 2.0), P_GRID, P_GRID),
         "seeds": (2, 3, 20),
     },
     "obscure_p": {

@@ -284,6 +284,13 @@ for name, compared in {"obs-6": obs_6, "obs-13": obs_13, "ufo-5": ufo_5}.items()
     claim(name)(partial(final_errors, pairs=compared))
 
 
+def local_exponents(seconds):
+    """The exponents of time in the number of samples between neighbouring sizes, means over runs, as text."""
+    times = np.log(seconds.unstack("n_train"))
+    exponents = times.diff(axis=1) / np.diff(np.log(times.columns.to_numpy()), prepend=np.nan)
+    return ", ".join(f"{exponent:.2f}" for exponent in exponents.mean().dropna())
+
+
 @claim("obs-7", "thesis-fig-4.8")
 def obs_7(results):
     table = with_gap(results.table("thesis-fig-4.8.gap"))
@@ -294,6 +301,7 @@ def obs_7(results):
         text += f" Visits: {ends['step'].min():,} to {ends['step'].max():,}."
         work = work_to(runs, "gap", pd.Series(GAP, done.index))
         n = done.index.get_level_values("n_train")
+        text += f" Between neighbouring sizes: {local_exponents(work['seconds'])}."
         linear = {"units": done.index.get_level_values("seed"), "at_least": 0.75, "at_most": 1.25}
         linear |= {"counts": (work["rows"] * n).to_numpy(), "counted": "kernel values read"}
         measure = f"exponent in N of the CPU seconds to a certified gap of 5%, {fixed}"

@@ -80,6 +80,12 @@ TABLE = {
         "more_seeds": (3, 24, 250),  # of MKTL alone, where two numbers of priors are compared
         "draws": (1, 2, 6),  # that parameters are chosen on
     },
+    "classes": {
+        "splits": (2, 3, 12),  # into new and known classes, each with models and parameters of its own
+        "n_per_class": ((5,), (5,), (5, 20)),
+        "seeds": (1, 1, 2),
+        "draws": (1, 1, 2),
+    },
     "priors": {
         "n_priors": ((14, 23), (10, 23, 100), (10, 14, 23, 35, 50, 75, 100)),
         "n_per_class": (5, 10, 10),
@@ -109,7 +115,7 @@ settings = partial(settings_of, TABLE)
 N_VIEWS = 4
 #: C of all priors that are SVMs: the middle of the thesis's range for C, not tuned.
 PRIOR_C = 10.0
-#: AwA's photographs of each class that training samples are drawn from; the others are for tests.
+#: AwA's photographs of each class that training samples are drawn from, at most half; the others are tests.
 AWA_POOL = 50
 #: Of the binary tasks: targets, targets that parameters are chosen on, and their cues. The thesis takes the
 #: four of Tommasi et al. (2010), one behind the other: PHOG, words of SIFT, LBP, and covariances of
@@ -123,7 +129,16 @@ BACKGROUND_THINGS = 128
 #: Words of names that do not say which kind of thing it is.
 _PLAIN_WORDS = {"and", "face", "in", "of", "on", "oncoming", "with", "without"}
 #: Things that styles draw alike though neither names nor keywords say so.
-_DRAWN_ALIKE = (("cow", "ox", "water buffalo"), ("horse", "donkey"), ("white flower", "rosette"))
+_DRAWN_ALIKE = (
+    ("cow", "ox", "water buffalo"),
+    ("horse", "donkey"),
+    ("white flower", "rosette"),
+    ("tiger face", "bear"),
+    ("ox", "llama"),
+    ("donkey", "goat"),
+    ("donkey", "llama"),
+    ("goat", "ram"),
+)
 # first entries of the seeds of this file's draws, so that no two draws share a stream
 _SPLIT, _DRAW, _CLASSES, _BACKGROUND = 60, 61, 62, 65
 
@@ -225,13 +240,20 @@ def _apart(things, n, others):
     return chosen[len(others) :][:n]
 
 
-def _animals():
-    """Ten new animals and ten others, with eight drawings, and 40 known, those with six and more first."""
+def _all_animals():
+    """Animals with at least six drawings, and those with four or five."""
     emoji = pictures.emoji()
     is_animal = _subgroup(np.arange(len(emoji.names)), "animal-")
     animals = emoji.unlike(pictures.things(6, is_animal))
-    fewer = np.setdiff1d(emoji.unlike(pictures.things(4, is_animal)), animals)
-    animals = np.random.default_rng([_CLASSES, 0]).permutation(animals)
+    return animals, np.setdiff1d(emoji.unlike(pictures.things(4, is_animal)), animals)
+
+
+def _animals(split=0):
+    """Ten new animals and ten others, with eight drawings, and 40 known, those with six and more first."""
+    emoji = pictures.emoji()
+    animals, fewer = _all_animals()
+    seed = [_CLASSES, 0, split] if split else [_CLASSES, 0]
+    animals = np.random.default_rng(seed).permutation(animals)
     whole = animals[emoji.n_drawings()[animals] == 8]
     new = whole[:10]
     others = _apart(whole, 10, new)
@@ -251,9 +273,6 @@ def _objects():
     rest = unlike[~np.isin(unlike, np.concatenate(known))]
     known += np.split(rest, np.cumsum(sizes[3:]))[:2]
     return new, others, known
-
-
-_THINGS = {"animals": _animals, "objects": _objects}
 
 
 @cache
@@ -339,7 +358,8 @@ def _task(data, drawing, rows, y, priors, same, width, test=None):
 
 
 def described(name, n_jobs=1):
-    """Pictures of a task, or of the "binary" ones, and the drawing of each; kept on disk."""
+    """Pictures of a task, or of the "binary" ones, and the drawing of each; kept on disk. Of animals all, as
+    others are new in other splits."""
     if name == "binary":
         targets, others, background = _binary_things()
         rng = np.random.default_rng(_BACKGROUND)
@@ -347,24 +367,39 @@ def described(name, n_jobs=1):
         rows = np.r_[pictures.drawings_of(np.concatenate([targets, others])), rows]
         cues = BINARY_CUES
     else:
-        new, others, known = _THINGS[name]()
-        rows = pictures.drawings_of(np.concatenate([new, others, *known]))
+        things = _all_animals()
+        if name == "objects":
+            new, others, known = _objects()
+            things = [new, others, *known]
+        rows = pictures.drawings_of(np.concatenate(things))
         cues = dict.fromkeys([TASKS[name].cue, *(cue for _, own, _ in TASKS[name].models for cue in own)])
     data = pictures.described(rows, cues, n_views=N_VIEWS, n_jobs=n_jobs)
     return data, np.repeat(rows, N_VIEWS)
 
 
+def _split(name):
+    """A task's name, and which classes are new in it: "animals 3" has the third split of all, "animals" the
+    first choice, that of figure 6.3."""
+    name, _, split = name.partition(" ")
+    return name, int(split or 0)
+
+
 @cache
 def _known(name):
     """Data, the drawing of each row, labels of the new and the other classes, and what both tasks share."""
+    name, split = _split(name)
     cue, models, _ = TASKS[name]
     if name == "awa":
         data = load_set(name)
         drawing = np.arange(len(data.y))
-        new = others = np.array([data.target_names.index(c) for c in AWA_TEST_CLASSES])
+        new = np.array([data.target_names.index(c) for c in AWA_TEST_CLASSES])
+        if split:
+            order = np.random.default_rng([_CLASSES, 2, split]).permutation(len(data.target_names))
+            new = np.sort(order[: len(new)])
+        others = new
         known = [np.setdiff1d(np.arange(len(data.target_names)), new)]
     else:
-        new, others, known = _THINGS[name]()
+        new, others, known = _animals(split) if name == "animals" else _objects()
         data, drawing = described(name)
     labels = np.array(data.target_names)[data.y]
     columns, _ = _columns(data, (cue,))
@@ -391,13 +426,14 @@ def _known(name):
 @cache
 def load_task(name, others=False):
     """A `TransferTask` of figure 6.3; `others`: the task that parameters are chosen on, of as many other
-    classes with the same priors, of awa the same ten classes without the test samples."""
+    classes with the same priors, of awa the same ten classes without the test samples. A number behind the
+    name, as in "animals 3", makes other classes new."""
     data, drawing, new, other, *models = _known(name)
     rows = np.flatnonzero(np.isin(data.y, other if others else new))
     test = None
-    if name == "awa":
+    if _split(name)[0] == "awa":
         parts = [np.random.default_rng([_SPLIT, k]).permutation(np.flatnonzero(data.y == k)) for k in new]
-        pool = np.concatenate([part[:AWA_POOL] for part in parts])
+        pool = np.concatenate([part[: min(AWA_POOL, len(part) // 2)] for part in parts])
         if others:
             rows = np.sort(pool)
         else:
@@ -640,6 +676,19 @@ def multiclass(run, label, places, seeds=None):
     points = [({**place, "seed": seed}, methods) for place, methods in places for seed in seeds]
     data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
     return _compared(run, label, points, ["name", "n_per_class", "n_priors", "useless"], data)
+
+
+def other_classes(run, names):
+    """Methods' accuracies with other new classes: of each split means over draws and numbers of samples."""
+    size = run.size["classes"]
+    methods = ("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT", "MKTL")
+    places = []
+    for name, split in itertools.product(names, range(1, size["splits"] + 1)):
+        place = {"name": f"{name} {split}", "n_priors": None, "useless": ""}
+        places += [({**place, "n_per_class": n}, methods) for n in size["n_per_class"]]
+    table = multiclass(run, "classes", places)
+    table[["name", "split"]] = table["name"].str.split(" ", expand=True)
+    return table
 
 
 def places_of_figure(run, names, methods=MULTICLASS):

@@ -200,6 +200,17 @@ def multiclass(table):
     return fig
 
 
+def new_classes(table):
+    """MKTL minus every other method, a panel for each task; a run is a choice of the new classes."""
+    fig, axes = facets(table, "name", size=(4.2, 2.6), columns=1)
+    for ax, name, runs in axes:
+        percent = 100 * runs.groupby(["split", "method"])["accuracy"].mean().unstack()
+        samples = {name_of(other): percent["MKTL"] - percent[other] for other in percent if other != "MKTL"}
+        forest(ax, intervals(samples), "accuracy of MKTL minus this one's [points]")
+        ax.set_title(name)
+    return fig
+
+
 def along_priors(table):
     """Accuracy over the number of priors, of a table like figure 6.3's with one number of samples."""
     fig, ((ax,),) = panels(1, size=(5.6, 3.6))

@@ -21,7 +21,7 @@ other settings.
 
 The smallest difference that counts is a point, or what the claim states. Claims about time are judged by the
 ratio of CPU seconds, with that of a count beside: less than a factor `EQUAL_TIME` either way counts as equal,
-so that "faster" must come to that factor and "k times faster" to k over it.
+so that "faster" must come to that factor.
 
 Each claim is declared by `claim` in ``notebooks/companion/<chapter>/claims.py``: as rows or, where that takes
 a computation, as a function. Both read nothing but the tables beside the figures. So ``judge("om2-1")`` finds
@@ -58,6 +58,32 @@ TIER_OF = {"generated": "simulated", "bundled": "bundled", "original": "original
 HOLDING = VERDICTS[:2]
 #: Verdicts on parts, the clearest first.
 LEAST_CLEAR = ("holds", "holds, smaller", "open", "not judged", "not testable here", "fails")
+#: Data sets as verdicts and sentences name them.
+SET_NAMES = {
+    "animals": "drawn animals",
+    "awa": "photographed animals",
+    "corel5k": "Corel5k",
+    "digits": "numerals",
+    "emoji": "objects",
+    "friedman1": "Friedman 1",
+    "friedman2": "Friedman 2",
+    "friedman3": "Friedman 3",
+    "htad": "activities",
+    "lost": "Lost",
+    "mfeat": "numerals",
+    "mnist": "MNIST",
+    "msrcv2": "MSRCv2",
+    "pendigits": "Pendigits",
+    "real digits": "numerals",
+    "satimage": "Satimage",
+    "usps": "USPS",
+}
+#: Measures that are shares of samples, which are shown in points if they are differences, else in per cent.
+SHARES = re.compile(r"error|accuracy|AUC|share|recognition|assignment|fall of|captions minus")
+NO_SHARES = re.compile(r"CPU seconds|exponent|slope|square")
+DIFFERENCES = re.compile(r" minus |fall of|gain in|difference")
+#: Words for differences below and above 0.
+WORDS = {"less": ("less", "more"), "behind": ("behind", "ahead of")}
 #: Where in a directory of results those on original data lie.
 ORIGINALS = ("original", "params/data_tier=original")
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
@@ -76,10 +102,11 @@ class Verdict(NamedTuple):
 
     A part says what it does by `says`, `on` which data set; of a claim these are of its headline. `number` is
     by the measure `measure`; `low` and `high` are its 95% interval over `n` units of repetition, called
-    `unit`; None for an exact quantity and for a single run. `needed` units would tell number and threshold
-    apart. `standing` of a method that is claimed to be better is "better", "level", "worse" or "open",
-    whatever margin is claimed; of all else it is the verdict. `tier` says what data it is on, `count` is the
-    verdict of a part about time by what is counted. `parts` are the verdicts on all parts of a claim.
+    `unit`; None for an exact quantity and for a single run. `wanted` is what is claimed of it; `needed` units
+    would tell number and threshold apart. `standing` of a method that is claimed to be better is "better",
+    "level", "worse" or "open", whatever margin is claimed; of all else it is the verdict. `tier` says what
+    data it is on, `count` is the verdict of a part about time by what is counted. `parts` are the verdicts on
+    all parts of a claim.
 
     Examples
     --------
@@ -97,6 +124,7 @@ class Verdict(NamedTuple):
     low: float | None = None
     high: float | None = None
     measure: str = ""
+    wanted: str = ""
     n: int | None = None
     unit: str = ""
     needed: float | None = None
@@ -113,7 +141,10 @@ class Verdict(NamedTuple):
         by_set = headlines(self.claim, self.parts)
         first = [on for on in by_set if on == self.on]
         order = dict.fromkeys([*first, *by_set])
-        return "; ".join(f"{on}: {by_set[on].standing}" for on in order)
+        said = {on: f"{on}: {by_set[on].standing}" for on in order}
+        if len(said) > 1 and claims().loc[self.claim, "decides"] != "all":
+            said |= {on: f"**{said[on]}**" for on in first}
+        return "; ".join(said.values())
 
     def holding(self):
         """How many of the parts hold, and of how many."""
@@ -140,7 +171,11 @@ class Verdict(NamedTuple):
     def _repr_markdown_(self):
         """How a notebook shows it."""
         number = number_text(self)
-        facts = {self.measure: number, "Data": self.sets() if number else "", "What one learns": learnt(self)}
+        facts = {
+            f"{self.measure} (wanted: {self.wanted})": number,
+            "Data": self.sets() if number else "",
+            "What one learns": learnt(self),
+        }
         lines = [f"{name}: {fact.rstrip('.')}." for name, fact in facts.items() if fact]
         sentence = claims().loc[self.claim, "claim"]
         verdict = f"**{self.verdict.capitalize()}** ({self.claim})"
@@ -153,7 +188,7 @@ class Verdict(NamedTuple):
 def _row_of_part(claim, part, role):
     """A part as a row of ``claims-parts.csv``."""
     row = part._asdict()
-    kept = "on verdict standing number low high n unit needed tier measure data figure text".split()
+    kept = "on verdict standing number low high wanted n unit needed tier measure data figure text".split()
     count = part.count or Verdict(claim, "")
     counted = {"counted": count.measure, "count_verdict": count.verdict}
     counted |= {f"count_{name}": getattr(count, name) for name in ("number", "low", "high")}
@@ -167,13 +202,15 @@ def part_by_part(rows, text=""):
     for row in rows:
         notes = [row["text"].rstrip(".")]
         if row["counted"]:
-            notes.insert(0, f"{row['counted']}: {row['count_verdict']}, {float(row['count_number']):.3g}")
+            number = float(row["count_number"] or "nan")  # as text from a file, where NaN is empty
+            notes.insert(0, f"{row['counted']}: {row['count_verdict']}, {number:.3g}")
         shown.append(
             {
                 "part": f"**{row['part']}**" if row["is"] else row["part"],
                 "on": row["on"],
                 "verdict": row["verdict"],
                 "number (95% interval)": _number_of_row(row),
+                "wanted": row["wanted"],
                 "what else": "; ".join(filter(None, notes)),
             }
         )
@@ -182,14 +219,24 @@ def part_by_part(rows, text=""):
 
 def _number_of_row(row):
     numbers = {name: float(row[name] or "nan") for name in ("number", "low", "high") if row[name] is not None}
-    return number_text(Verdict("", "", **numbers), " ({} to {})")
+    return number_text(Verdict("", "", measure=row["measure"], **numbers), " ({} to {})")
 
 
 def number_text(verdict, interval=", 95% interval {} to {}"):
-    """The number of a verdict, or of a row of them, with its interval."""
-    number = "" if pd.isna(verdict.number) else f"{verdict.number:.4g}"
-    ends = "" if pd.isna(verdict.low) else interval.format(f"{verdict.low:.4g}", f"{verdict.high:.4g}")
+    """The number of a verdict, or of a row of them, with its interval: shares in per cent or in points."""
+    form, unit = form_of(verdict.measure)
+    number = "" if pd.isna(verdict.number) else f"{form(verdict.number)}{unit}"
+    ends = "" if pd.isna(verdict.low) else interval.format(form(verdict.low), form(verdict.high))
     return number + ends
+
+
+def form_of(measure):
+    """How numbers of a measure are written, and their unit."""
+    if not SHARES.search(measure) or NO_SHARES.search(measure):
+        return "{:.3g}".format, ""
+    if DIFFERENCES.search(measure):
+        return lambda number: f"{100 * number:+.1f}", " points"
+    return lambda number: f"{100 * number:.1f}", "%"
 
 
 def learnt(verdict):
@@ -220,8 +267,11 @@ def with_numbers(sentence, parts):
 
 
 def in_words(number, form):
-    """A number in a sentence: "points" of a difference, their "size" without a sign, "times" of a ratio, the
-    larger way round; or as a format says."""
+    """A number in a sentence: "points" of a difference, their "size" without a sign, or with a word for it,
+    "less" (or more) and "behind" (or ahead of); "times" of a ratio, the larger way round; or by a format."""
+    if form in WORDS:
+        word = WORDS[form][number > 0.0]
+        return f"{100 * abs(number):.1f} points {word}"
     if form == "points":
         return f"{100 * number:+.1f}"
     if form == "size":
@@ -262,19 +312,19 @@ def claims(chapter=None):
 class Part:
     """A part of a claim: what it says, by what measure. Its kind has the numbers and judges them.
 
-    ==========  ==============================================================================================
-    `Mean`      the mean of `values`, one for each unit of repetition, or of their differences to the paired
-                `baseline`; with `ratio` the geometric mean of their quotients
-    `Slope`     the mean of the slopes of ln `values` on ln `x` (of the values themselves without `log_y`),
-                one for each unit that has three different x
-    `Time`      the ratio of CPU seconds and, beside it, of `counts` to `baseline_counts`, which `counted`
-                names; of a method that counts nothing (all NaN) the clock alone
-    `Growth`    the slope of CPU seconds and, beside it, of `counts`
-    `Bound`     every value at most its `bound`, up to `slack` times it: the largest quotient
-    `Finding`   exact: it is `true` or not, with its `number`
-    `All`       each of many `parts`, of which one fails only by Bonferroni's rule
-    `NotJudged` what this run cannot judge
-    ==========  ==============================================================================================
+    ===========  =============================================================================================
+    `Mean`       the mean of `values`, one for each unit of repetition, or of their differences to the paired
+                 `baseline`; with `ratio` the geometric mean of their quotients
+    `Slope`      the mean of the slopes of ln `values` on ln `x` (of the values themselves without `log_y`),
+                 one for each unit that has three different x
+    `Time`       the ratio of CPU seconds and, beside it, of `counts` to `baseline_counts`, which `counted`
+                 names; of a method that counts nothing (all NaN) the clock alone
+    `Growth`     the slope of CPU seconds and, beside it, of `counts`
+    `Bound`      every value at most its `bound`, up to `slack` times it: the largest quotient
+    `Finding`    exact: it is `true` or not, with its `number`
+    `All`        each of many `parts`, of which one fails only by Bonferroni's rule
+    `NotJudged`  what this run cannot judge
+    ===========  =============================================================================================
 
     The first four hold if the whole 95% interval lies from `at_least` to `at_most`, fail if all of it lies
     outside, else they are open. `units` names the unit of each value, where a unit has several.
@@ -282,8 +332,7 @@ class Part:
     No number of runs tells the difference of two equal methods from zero: a claim that one is better fails,
     too, if the interval lies below the smallest difference that counts, and only "holds, smaller" if all of
     it lies between that and zero. What counts is the threshold of a difference, where it is not 0; else
-    `relevant`, by default `RELEVANT` for differences against 0, and none for others. Bounds of a `Time` are
-    taken up to `EQUAL_TIME`.
+    `relevant`, by default `RELEVANT` for differences against 0, and none for others.
 
     `on` is a short name of the data set, by default that of the figure's data. `figure` has the data (those
     whose names begin with `of`; those of the figure `data_from`, if it is another); `data` and `unit` replace
@@ -398,7 +447,8 @@ class Bound(Part):
         ratio = float(np.max(np.divide(measured, bound, out=infinite, where=bound > 0)))
         measure = self.measure or "measured over bound, largest"
         text = f"{n_above} of {len(columns)} comparisons above the bound."
-        return _noted(verdict, text, verdict="fails" if n_above else "holds", number=ratio, measure=measure)
+        state = "fails" if n_above else "holds"
+        return _noted(verdict, text, verdict=state, number=ratio, measure=measure, wanted="at most 1")
 
 
 @dataclass
@@ -480,8 +530,8 @@ def _clock_and_count(part, kind, counts, verdict):
 
 
 def _times(factor):
-    """How many times as fast is enough to be called so; "about as fast" (1 or less) is left as it is said."""
-    return max(factor / EQUAL_TIME, EQUAL_TIME) if factor >= 1.0 else factor
+    """How many times as fast is enough: "faster" (1) must count, "about as fast" (less) is left as said."""
+    return max(factor, EQUAL_TIME) if factor >= 1.0 else factor
 
 
 def _noted(judged, text, **fields):
@@ -512,13 +562,13 @@ def _judge_mean(part, values, verdict):
     if not values.size:
         return _noted(verdict, "No run is left to judge by.", number=math.nan)
     mean = _Interval(values, part.ratio)
-    verdict = verdict._replace(n=mean.n, number=mean.number)
-    if mean.n == 1:
-        return _noted(verdict, "A single run has no interval.")
     ends = ((part.at_least, 1), (part.at_most, -1))
     limits = [(bound, sign) for bound, sign in ends if bound is not None]
     if not limits:
         raise ValueError("give at_least, at_most, or both")
+    verdict = verdict._replace(n=mean.n, number=mean.number, wanted=_wanted(part))
+    if mean.n == 1:
+        return _noted(verdict, "A single run has no interval.")
     first, sign = limits[0]
     # a claim that one is better, by what counts: the threshold where it is not 0
     compared = part.baseline is not None and not part.ratio
@@ -555,6 +605,16 @@ def _judge_mean(part, values, verdict):
         state = "holds"
     needed = float(ends["needed"].max())
     return _noted(verdict, text, verdict=state, low=low, high=high, needed=needed)
+
+
+def _wanted(part):
+    """The claimed range in words, in the unit of the measure."""
+    form, unit = form_of(part.measure)
+    if part.at_most is None:
+        return f"at least {form(part.at_least)}{unit}" if part.at_least else "above 0"
+    if part.at_least is None:
+        return f"at most {form(part.at_most)}{unit}" if part.at_most else "below 0"
+    return f"{form(part.at_least)} to {form(part.at_most)}{unit}"
 
 
 class _Interval:
@@ -873,7 +933,8 @@ class Results:
         about = self.about(part.data_from or figure, part.of or None) | {"figure": figure}
         about["data"] = part.data or about["data"]
         about["unit"] = part.unit or about["unit"]
-        about["on"] = part.on or re.sub(r" \(.*\)", "", about["data"])
+        on = part.on or re.sub(r" \(.*\)", "", about["data"])
+        about["on"] = ", ".join(SET_NAMES.get(name.lower(), name) for name in on.split(", "))
         return judge_part(part, self.claim, **about)
 
     def _judge_all_of(self, part):

@@ -23,12 +23,12 @@ PROFILES = ("smoke", "quick", "full", "reference")
 NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
 #: Of the files of verdicts.
 PARTS = (
-    "claim part is on verdict standing number low high n unit needed tier measure data figure text counted "
-    "count_verdict count_number count_low count_high"
+    "claim part is on verdict standing number low high wanted n unit needed tier measure data figure text "
+    "counted count_verdict count_number count_low count_high"
 ).split()
 COLUMNS = (
-    "id chapter source claim verdict number low high n unit measure sets holding learnt on data profile text "
-    "figure"
+    "id chapter source claim verdict number low high wanted n unit measure sets holding learnt on data "
+    "profile text figure"
 ).split()
 #: Parameters of each notebook with which the published figures are made; the notebooks' own defaults.
 DEFAULTS = {

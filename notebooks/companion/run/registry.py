@@ -248,7 +248,8 @@ class Chapter:
         table = read_verdicts(self.store.directory).set_index("id")
         table = table[(table["chapter"] == self.name) & (table["verdict"] != "not judged")]
         table["number"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
-        return table[["verdict", "number", "sets", "n", "unit"]].replace("none", "")
+        table["sets"] = table["sets"].str.replace("**", "")
+        return table[["verdict", "number", "wanted", "sets", "n", "unit"]].replace("none", "")
 
     def title(self, name):
         """What a figure or table shows, in one sentence from its numbers; empty where it is not made."""

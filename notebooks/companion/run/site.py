@@ -333,7 +333,8 @@ def _verdict(row, parts):
     number = number_text(row)
     if number:
         units = f"; {of_units(row.n, row.unit)}" if row.n else ""
-        lines += [f"**Ours:** {with_labels(row.measure)}: {number}{units}. Data: {row.data}.", ""]
+        wanted = f" (wanted: {row.wanted})" if row.wanted else ""
+        lines += [f"**Ours:** {with_labels(row.measure)}: {number}{wanted}{units}. Data: {row.data}.", ""]
         lines += [f"**On each data set:** {row.sets}. Parts that hold: {row.holding}.", ""]
     if row.learnt:
         lines += [f"**What one learns.** {row.learnt}", ""]

@@ -144,7 +144,8 @@ def verdict_map(table, links, tile=str, claim="**{0.id}** {0.claim} ({0.source})
             {
                 "claim": claim(row),
                 "verdict": tile(row.verdict),
-                "headline (95% interval)": f"{number} {with_labels(row.measure)}" if number else "",
+                "headline (95% interval)": f"{number}: {with_labels(row.measure)}" if number else "",
+                "wanted": row.wanted,
                 "on each data set": row.sets,
                 "parts that hold": row.holding,
                 "what one learns": row.learnt,
@@ -187,7 +188,9 @@ def before_and_after(before, after):
     """The verdicts in two folders of results beside each other, as Markdown: old results, new results."""
     tables = []
     for directory in (before, after):
-        table = read_verdicts(directory).reindex(columns=["id", "verdict", *COLUMNS[5:8], "sets", "learnt"])
+        table = read_verdicts(directory).reindex(
+            columns=["id", "verdict", "number", "low", "high", "measure", "sets", "learnt"]
+        )
         table["number"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
         shown = table.astype(object).fillna("").set_index("id")
         tables.append(shown[["verdict", "number", "sets", "learnt"]])
