@@ -786,3 +786,23 @@ claim(
     column={"calibration": "expected calibration error", "log_loss": "log loss"},
     rival=rivals,
 )
+
+
+def with_zero_blocks(says, rival, at_most):
+    """Is the error of OBSCURE with zero blocks for missing cues below a rival's?"""
+    measure = f"difference of test errors, OBSCURE with zero blocks minus {rival}"
+    return Mean(says, measure, "OBSCURE, zero blocks", rival, at_most=at_most, of="{of}", on="{task}")
+
+
+SHARES = {"by": ["task", "share"], "wide": "error", "where": "share > 0"}
+texts = (
+    "SVM: below imputation at {share:.0%}",
+    "difference of test errors, SVM with zero blocks minus imputed",
+)
+svm = Mean(*texts, "SVM, zero blocks", "SVM, imputed", at_most=0.0, of="{of}", on="{task}")
+below = with_zero_blocks("below imputation at {share:.0%}", "OBSCURE, imputed", 0.0)
+claim("miss-1", "missing-cues", below, svm, **SHARES)
+below = with_zero_blocks("below dropping at {share:.0%}", "OBSCURE, dropped", -0.05)
+claim("miss-2", "missing-cues", below, **SHARES)
+level = with_zero_blocks("no worse than the SVM at {share:.0%}", "SVM, zero blocks", 0.01)
+claim("miss-3", "missing-cues", level, by=["task", "share"], wide="error")

@@ -11,7 +11,6 @@ from companion.mkl import DIFFERENT, MEMORY, described_pictures, picture_split
 from companion.mkl.rivals import NATURAL
 from companion.plots import mkl as draw
 from companion.protocol import fitted, grid_points, load_set
-from companion.run.claims import Mean, claim
 from companion.run.registry import figure
 from companion.study import choose, edges
 from cuelearn.kernels import RBF, Chi2, KernelBank
@@ -207,26 +206,3 @@ With half of the cues missing OBSCURE errs on {zero[mfeat]:.1%} of the digits wi
 missing_cues.see("""
 Errors of OBSCURE with half of the cues missing: {errors}. Since one cue is always left, HTAD with its two
 cues lacks {absent[htad]:.0%} of them at the largest share, {most:.0%}.""")
-
-
-def less(says, rival, **limits):
-    measure = f"difference of test errors, OBSCURE with zero blocks minus {rival}"
-    return Mean(says, measure, "OBSCURE, zero blocks", rival, of="{of}", on="{task}", **limits)
-
-
-SHARES = {"by": ["task", "share"], "wide": "error", "where": "share > 0"}
-svm = Mean(
-    "SVM: below imputation at {share:.0%}",
-    "difference of test errors, SVM with zero blocks minus imputed",
-    "SVM, zero blocks",
-    "SVM, imputed",
-    at_most=0.0,
-    of="{of}",
-    on="{task}",
-)
-below = less("below imputation at {share:.0%}", "OBSCURE, imputed", at_most=0.0)
-claim("miss-1", "missing-cues", below, svm, **SHARES)
-dropped = less("below dropping at {share:.0%}", "OBSCURE, dropped", at_most=-0.05)
-claim("miss-2", "missing-cues", dropped, **SHARES)
-level = less("no worse than the SVM at {share:.0%}", "SVM, zero blocks", at_most=0.01)
-claim("miss-3", "missing-cues", level, by=["task", "share"], wide="error")

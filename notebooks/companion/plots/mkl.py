@@ -50,7 +50,7 @@ AXES = {
 }
 #: Sets of cues by the first word of their tasks.
 CUES = {
-    "mfeat": "digits, six cues",
+    "mfeat": "numerals, six cues",
     "htad": "activities, two cues",
     "different": "categories, six cues",
     "pyramid": "objects, four levels",
@@ -526,7 +526,7 @@ LABELS = {
     "friedman3": "Friedman 3 (simulated)",
     "mfeat": "digits, five cues",
 }
-SETS = {"mfeat": "digits, six cues", "htad": "activities, two cues", "pendigits": "pen digits, four cues"}
+SETS = {"mfeat": "numerals, six cues", "htad": "activities, two cues", "pendigits": "pen digits, four cues"}
 #: Least number of samples in a bin that is drawn.
 LEAST = 20
 
@@ -579,7 +579,7 @@ def reliability(table):
 
 
 #: Data sets whose samples lack cues, and looks of methods by the two parts of their names.
-LACKING = {"mfeat": "digits, six cues", "htad": "activities, two cues", "objects": "emoji objects, six cues"}
+LACKING = {"mfeat": "numerals, six cues", "htad": "activities, two cues", "objects": "objects, six cues"}
 WAYS = {"zero blocks": BLUE, "imputed": ORANGE, "dropped": GREY}
 
 
