@@ -15,6 +15,7 @@ from cuelearn.kernels.specifications import (
     OF_SCALE,
     SPARSE,
     SYMMETRY_TOLERANCE,
+    FeatureMap,
     Function,
     Linear,
     as_range,
@@ -72,6 +73,8 @@ class FittedKernels:
         self.forms = []
         means = {}
         for (_, kernel, _), c in zip(triples, cue_of, strict=True):
+            if isinstance(kernel, FeatureMap):
+                kernel = self.cues[c].map
             root = self._root_of(kernel.quantity, c, wanted[c])
             if kernel.unresolved:
                 key = root, kernel.quantity
@@ -101,10 +104,13 @@ class FittedKernels:
             function = None
             if isinstance(kernel, Function):
                 function = kernel
-            key = *index.tolist(), function
+            features = None
+            if isinstance(kernel, FeatureMap):
+                features = kernel
+            key = *index.tolist(), function, features
             if key not in numbers:
                 numbers[key] = len(cues)
-                cues.append(Cue(name, index, function=function))
+                cues.append(Cue(name, index, function=function, map=features))
                 wanted.append(set())
             wanted[numbers[key]].add(kernel.quantity)
             cue_of.append(numbers[key])
@@ -119,6 +125,8 @@ class FittedKernels:
         for cue, quantities in zip(cues, wanted, strict=True):
             if quantities - SPARSE:
                 cue = cue._replace(dense=True)
+            if cue.map is not None:
+                cue = cue._replace(map=cue.map.fit(cue.map.columns_of(X, cue.index, cue.name)))
             values = cue.columns_of(X, cue.index)
             if quantities & OF_SCALE and uneven_spread(values):
                 uneven.append(cue.name)
@@ -299,7 +307,9 @@ class FittedKernels:
         widths = [{len(self.kernels), len(self.forms)}]
         for cue, held in zip(self.cues, self.train.arrays, strict=True):
             read = [rows.values.shape[1] for source, rows in held.items() if source != "matrix"]
-            widths.append({len(cue.index), *read} | (set() if cue.centre is None else {len(cue.centre)}))
+            if cue.map is None:
+                read.append(len(cue.index))
+            widths.append({*read} | (set() if cue.centre is None else {len(cue.centre)}))
         if any(len(sizes) > 1 for sizes in widths):
             raise ValueError("a bank with kernels or cues of different widths")
         return self
@@ -324,9 +334,12 @@ class Cue(NamedTuple):
     take: np.ndarray | None = None  # of a precomputed matrix: columns of the training samples
     function: Function | None = None  # gets the raw rows
     sparse: bool = False  # the training rows are; not centred, both scales are equal
+    map: FeatureMap | None = None  # from the columns to the rows
 
     def columns_of(self, X, index):
-        """The cue's columns of X, see `extract_columns`."""
+        """The cue's columns of X, see `extract_columns`, or their features."""
+        if self.map is not None:
+            return self.map.transform(self.map.columns_of(X, index, self.name), self.name)
         values = extract_columns(X, index, self.name)
         if self.dense and issparse(values):
             return values.toarray()

@@ -5,7 +5,7 @@ A *cue* is a set of columns of ``X``; a *kernel* compares two samples on one cue
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import numpy as np
@@ -111,6 +111,98 @@ class Linear(Kernel):
 
     def divisor(self, n_columns):
         return 1.0
+
+
+@dataclass(frozen=True)
+class FeatureMap(Linear):
+    r"""The kernel of explicit features, :math:`k(x, z) = \langle \phi(x), \phi(z) \rangle`.
+
+    Everywhere a kernel like the others. Where all kernels of OM2, OBSCURE, PegasosMKL or UFOMKL are feature
+    maps, or `Linear` beside at least one, and the loss is a hinge loss, the model has a block of weights
+    (n_features, n_classes) per cue in place of samples, see `FeatureBank`.
+
+    Parameters
+    ----------
+    transformer : transformer of scikit-learn, "passthrough" or None
+        From columns to features, an array or a sparse matrix: RBFSampler, Nystroem, AdditiveChi2Sampler,
+        PolynomialCountSketch or a Pipeline. One of texts, such as HashingVectorizer, gets one column as str.
+        A copy is fitted on training samples; a fitted transformer is used as it is. "passthrough" and None
+        leave the columns unchanged.
+
+    Examples
+    --------
+    >>> from sklearn.kernel_approximation import RBFSampler
+    >>> from cuelearn.kernels import FeatureMap, KernelBank
+    >>> bank = KernelBank([("size", FeatureMap(RBFSampler(random_state=0)), [0])], [[0.0], [1.0]])
+    >>> bank.stack.shape, bank.diagonal.tolist()
+    ((1, 2, 2), [[1.0, 1.0]])
+    """
+
+    transformer: object = None
+
+    def __post_init__(self):
+        if self.is_identity:
+            return
+        if isinstance(self.transformer, type) or not hasattr(self.transformer, "transform"):
+            raise TypeError(
+                "FeatureMap: transformer must be a transformer of scikit-learn, 'passthrough' or None, got "
+                f"{self.transformer!r}"
+            )
+
+    @property
+    def is_identity(self):
+        return self.transformer is None or isinstance(self.transformer, str) and self.transformer == "passthrough"
+
+    @property
+    def takes_text(self):
+        """Whether the cue is a column of texts."""
+        if self.is_identity:
+            return False
+        from sklearn.utils import get_tags  # slow to import
+
+        tags = get_tags(self.transformer).input_tags
+        return tags.string and not tags.two_d_array
+
+    def fit(self, columns):
+        """The feature map with a transformer that is fitted, if it was not."""
+        if self.is_identity:
+            return self
+        from sklearn.base import clone
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        try:
+            check_is_fitted(self.transformer)
+        except NotFittedError:
+            return replace(self, transformer=clone(self.transformer).fit(columns))
+        return self
+
+    def columns_of(self, X, index, name):
+        """The columns `index` of X: numbers, as in `extract_columns`, or one column of texts."""
+        if not self.takes_text:
+            return extract_columns(X, index, name, single=True)
+        if len(index) != 1 or issparse(X):
+            raise ValueError(f"cue {name!r}: texts must be one column of an array or DataFrame")
+        column = X.iloc[:, index[0]] if is_frame(X) else X[:, index[0]]
+        return np.asarray(column).astype(str)
+
+    def transform(self, columns, name="features"):
+        """Features (n, n_features), float32 or float64, maybe sparse; ValueError if they are not finite."""
+        if self.is_identity:
+            return columns
+        features = self.transformer.transform(columns)
+        if issparse(features):
+            features = csr_array(features)
+            features.sum_duplicates()
+        else:
+            features = np.asarray(features)
+        expect_shape(f"the features of cue {name!r}", features, (columns.shape[0], "n_features"))
+        entries = features.data if issparse(features) else features
+        if not largest_entry(entries) <= LARGEST:
+            raise ValueError(f"the features of cue {name!r} hold NaN or infinite values")
+        if features.dtype in (np.float32, np.float64):
+            return features
+        return features.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -475,9 +567,9 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     return index.astype(np.intp)
 
 
-def extract_columns(X, index, name, kind="cue"):
+def extract_columns(X, index, name, kind="cue", single=False):
     """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`; sparse
-    columns without zeros, in order."""
+    columns without zeros, in order. With `single`, columns of an array that float32 holds stay in it."""
     try:
         if is_frame(X):
             values = X.iloc[:, index]
@@ -488,7 +580,10 @@ def extract_columns(X, index, name, kind="cue"):
             kinds = {values.dtype.kind}
         if kinds & set("cmM"):
             raise ValueError("got complex numbers or times")
-        values = values.to_numpy(np.float64, copy=True) if is_frame(X) else values.astype(np.float64)
+        dtype = np.float64
+        if single and not is_frame(X) and np.can_cast(values.dtype, np.float32):
+            dtype = np.float32
+        values = values.to_numpy(np.float64, copy=True) if is_frame(X) else values.astype(dtype)
     except (TypeError, ValueError) as error:
         if len(index) > 1 and not issparse(X):
             for i in index:  # find the column

@@ -23,6 +23,7 @@ from cuelearn.core.estimator import (
 )
 from cuelearn.core.formulas import KERNEL_FACTOR
 from cuelearn.core.samples import (
+    FLOATS,
     as_generator,
     check_sample_weight,
     classes_and_labels,
@@ -31,14 +32,17 @@ from cuelearn.core.samples import (
     new_samples,
     repeated_rows,
     training_samples,
+    validate_samples,
     with_weight,
 )
 from cuelearn.expect import expect_word, require
 from cuelearn.kernels import CrossBank, FeatureScaleWarning, KernelBank, KernelStack
+from cuelearn.kernels.features import Batches, FeatureBank, are_batches, has_only_features
 from cuelearn.kernels.fitted import MEAN_SUBSAMPLE
 from cuelearn.kernels.matrices import one_warning
 from cuelearn.kernels.rows import block_scores, quadratic_forms
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
+from cuelearn.mkl.optimum.blocks import BlockProblem
 from cuelearn.mkl.optimum.losses import Logistic
 from cuelearn.mkl.optimum.problem import LossProblem, MKLProblem, weights_of
 
@@ -86,15 +90,45 @@ class KernelModel(Estimator):
             weights = check_sample_weight(sample_weight, bank.n_samples)
             labels = self._labels(y, bank.n_samples, weights)
         else:
-            options = {**self._validation, "multi_output": self._multi_output, "accept_sparse": "csr"}
-            samples, y = training_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
+            samples, y = self._given_samples(X, y)
             weights = check_sample_weight(sample_weight, samples.shape[0])
             labels = self._labels(y, samples.shape[0], weights)
             kernels = self._scaled_kernels(samples, weights)
-            bank = KernelBank(kernels, samples, normalize=self.normalize, memory=self.memory)
+            bank = self._new_bank(kernels, samples)
         vars(bank).pop("_announced", None)  # see `announce_matrix`
         self.bank_ = bank
         return labels, weights
+
+    def _takes_blocks(self):
+        """Whether the model keeps blocks of features in place of samples."""
+        return False
+
+    def _given_samples(self, X, y):
+        """Checked samples and y; memory maps and batches are checked as they are read."""
+        used = functools.partial(given_kernels, self.kernels)
+        options = {**self._validation, "multi_output": self._multi_output, "accept_sparse": "csr"}
+        if self._takes_blocks() and isinstance(X, np.memmap) and X.ndim == 2:
+            self._check_first(X[:1])
+            return X, y
+        if not are_batches(X):
+            return training_samples(self, X, y, used=used, **options)
+        if not self._takes_blocks():
+            raise ValueError(
+                f"{type(self).__name__} takes X in batches with kernels that are feature maps and a hinge loss only"
+            )
+        batches = Batches(X, y)
+        self._check_first(batches.first)
+        return batches, batches.labels
+
+    def _check_first(self, samples):
+        """Set what scikit-learn keeps of the form of X."""
+        used = functools.partial(given_kernels, self.kernels)
+        validate_samples(self, samples, used=used, dtype=FLOATS, accept_sparse="csr")
+
+    def _new_bank(self, kernels, samples):
+        if self._takes_blocks():
+            return FeatureBank(kernels, samples, normalize=self.normalize, memory=self.memory)
+        return KernelBank(kernels, samples, normalize=self.normalize, memory=self.memory)
 
     def _scaled_kernels(self, samples, sample_weight):
         """The kernels, with unequal weights of samples a ``scale="mean"`` of the repeated samples."""
@@ -111,13 +145,17 @@ class KernelModel(Estimator):
 
     @docs.documented
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Train.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n, n_features), or (n_kernels, n, n), KernelBank or KernelStack
+            Where the model keeps blocks of features, see `FeatureMap`, also a memory map, read in parts, or
+            batches (X, y): an iterable, a function that returns one, or an iterator, which is copied to
+            temporary files. Transformers are fitted on at most 5,000 samples, of the first batch.
         y : array-like, shape (n,), or (n, n_classes) for multi-label methods
+            With batches None, or the column of labels in batches that are data frames.
         $sample_weight
 
         Returns
@@ -139,10 +177,18 @@ class KernelModel(Estimator):
         with one_warning(self.bank_.indefinite):
             self._train(labels, weights)
         self._finish()
+        if isinstance(self.bank_, FeatureBank):
+            self.bank_ = self.bank_.alone()
         return self
 
     def _finish(self):
         """Hook after training."""
+
+    def _keep_blocks(self, blocks, kernel_weights):
+        """Of features: `blocks_` (n_features, n_classes) in place of a support."""
+        self.blocks_ = np.split(blocks, self.bank_.starts[1:-1])
+        self._keep(np.zeros((0, blocks.shape[1])), kernel_weights)
+        self.n_seen_ = self.bank_.n_samples
 
     def _keep(self, dual_coef, kernel_weights):
         self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
@@ -168,7 +214,10 @@ class KernelModel(Estimator):
         self.history_ = training.run.history()
 
     def _show(self, problem, coef, weights):
-        self._keep(problem.factor * coef, weights)
+        if problem.explicit:
+            self._keep_blocks(problem.factor * coef, weights)
+        else:
+            self._keep(problem.factor * coef, weights)
 
     def _take_run(self, result):
         self.history_ = result.history
@@ -208,6 +257,10 @@ class KernelModel(Estimator):
         return n_rows, active, cross.blocks(reuse=True)
 
     def _class_scores(self, X):
+        check_is_fitted(self)
+        if isinstance(getattr(self, "bank_", None), FeatureBank):
+            blocks = np.ascontiguousarray(np.concatenate(self.blocks_).T)
+            return self.bank_.scores(self._new_samples(X), blocks, self.kernel_weights_)
         n_rows, active, blocks = self._blocks(X)
         scores = np.zeros((n_rows, self.dual_coef_.shape[1]))
         for rows, block in blocks:
@@ -232,7 +285,9 @@ class KernelModel(Estimator):
         names = [f"k{j}" for j in range(n_kernels)]
         if bank is not None:
             names = bank.names
-        if bank is not None and self.dual_coef_.ndim == 2:
+        if isinstance(bank, FeatureBank):
+            norms_sq = np.array([[np.vdot(block, block) for block in self.blocks_]])
+        elif bank is not None and self.dual_coef_.ndim == 2:
             forms = quadratic_forms(bank, self.dual_coef_, self.bank_support_)
             if n_rows > 1:
                 norms_sq = forms.T
@@ -298,7 +353,11 @@ class KernelModel(Estimator):
             support = [0]
             if self.support_.size:
                 support = self.bank_support_
-            state["bank_"] = bank.restrict(support, resident=False)
+            if isinstance(bank, FeatureBank):
+                bank = bank.alone()
+            else:
+                bank = bank.restrict(support, resident=False)
+            state["bank_"] = bank
             state["bank_support_"] = np.arange(len(self.dual_coef_))
         return state
 
@@ -361,6 +420,8 @@ class Stochastic(KernelModel):
 
     def _run(self, problem):
         options = {"tol": self.tol, "finish": self.finish, "rng": as_generator(self.random_state)}
+        if not problem.certified:
+            options["certify"] = False
         result = self._solve(problem, {**options, "callback": self._watch(), "verbose": self.verbose})
         self._show(problem, result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
@@ -381,7 +442,13 @@ class StochasticMKL(KernelClassifier, Stochastic):
         self._run(self._problem(labels, {**given, **weights}))
 
     def _problem(self, labels, options):
+        if isinstance(self.bank_, FeatureBank):
+            certified = self.tol is not None
+            return BlockProblem(self.bank_, labels, self.classes_.size, certified=certified, **options)
         return MKLProblem(self.bank_, labels, self.classes_.size, **options)
+
+    def _takes_blocks(self):
+        return has_only_features(self.kernels)
 
 
 TEXTS = {
@@ -444,6 +511,9 @@ class BatchMKL(StochasticMKL):
         if isinstance(self.loss, str) and self.loss in KERNEL_FACTOR:
             return super()._problem(labels, {**options, "loss": self.loss})
         return LossProblem(self.bank_, labels, self.loss, self.classes_.size, **options)
+
+    def _takes_blocks(self):
+        return isinstance(self.loss, str) and self.loss in KERNEL_FACTOR and super()._takes_blocks()
 
     @OfLogisticLoss
     def predict_proba(self, X):

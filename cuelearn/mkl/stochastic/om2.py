@@ -258,13 +258,13 @@ class OM2(StochasticMKL):
             )
 
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """As in the other methods; `sample_weight` are factors on the updates."""
         if self.query is not None:
             self._refuse_balanced()
         super().fit(X, y, sample_weight)
         self._doubted = bool(self.bank_.indefinite)
-        if not self._is_precomputed():
+        if not self._is_precomputed() and not self._takes_blocks():
             X, *_ = check_samples(X)
             rows = X.iloc[self.support_] if hasattr(X, "iloc") else X[self.support_]
             self.support_vectors_ = self._checked(rows, ensure_min_samples=0)

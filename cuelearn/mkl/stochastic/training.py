@@ -583,7 +583,7 @@ class Stream:
         else:
             link_weights(norms, 0.0, self.problem.q, weights)
             weights /= self.problem.q
-        coef = self.dual.coef.T * self.scale
+        coef = self._coefficients() * self.scale
         scores = self._scores(coef, weights) if scores else None
         return Point(coef, weights, weights * self.scale * norms, scores)
 
@@ -605,7 +605,17 @@ class Stream:
             factor = n / max(1.0, self.dual.now.step)
         else:
             factor = self.scale * self.problem.regularization * n / self.problem.q
-        return self.dual.coef.T * factor, np.maximum(0.0, self.dual.norms_sq) * factor**2
+        return self._dual_coefficients(factor), np.maximum(0.0, self.dual.norms_sq) * factor**2
+
+    def _coefficients(self):
+        return self.dual.coef.T
+
+    def _dual_coefficients(self, factor):
+        return self.dual.coef.T * factor
+
+    def arranged(self, order):
+        """An order of visits as samples can be read."""
+        return order
 
 
 def gradient_norms_sq(problem, diagonal):
@@ -682,7 +692,10 @@ class Training:
         self.shuffle = shuffle
         self.sampling = sampling
         self.run = Run(callback, verbose=verbose)
-        self.stream = Stream(problem, **route)
+        kind = Stream
+        if problem.explicit:
+            from cuelearn.mkl.stochastic.blocks import BlockStream as kind  # it extends this module
+        self.stream = kind(problem, **route)
         self.step = 0
         self.epoch = 0
         self.visits = []
@@ -711,6 +724,7 @@ class Training:
             before = stream.n_updates
             shuffle = self.shuffle or self.epoch > 0
             order = visited[draw_order(visited.size, self.rng, shuffle=shuffle, sampling=self.sampling)]
+            order = stream.arranged(order)
             mistakes = stream.visit(order)
             self.run.pause()
             self.epoch += 1
