@@ -1,5 +1,6 @@
 """Explicit features of many cues, computed batch by batch for solvers that keep no kernel rows."""
 
+from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import NamedTuple
@@ -18,8 +19,8 @@ from cuelearn.kernels.specifications import FeatureMap, Linear, as_samples, chec
 __all__ = ["Batches", "FeatureBank", "FeatureRows", "are_batches", "has_only_features"]
 
 # samples whose features are computed at a time, and in one thread
-CHUNK = 1024
-TASK_ROWS = 256
+CHUNK = 2048
+TASK_ROWS = 1024
 
 
 def has_only_features(kernels):
@@ -254,9 +255,10 @@ class FeatureBank:
         fitted = FittedKernels(triples, taken(first, chosen), normalize, self.dtype)
         self._fitted = fitted.restrict(np.zeros(0, dtype=np.intp))
         self._start()
-        self.held = None
 
     def _start(self):
+        self.held = self._held_samples = None
+        self.may_hold = True
         self.kernels_ = self._fitted.kernels
         arrays = self._fitted.train.arrays
         held = [arrays[self._cue_of(f)]["plain"].values for f in range(self.n_kernels)]
@@ -270,6 +272,10 @@ class FeatureBank:
     @property
     def n_kernels(self):
         return len(self.names)
+
+    @property
+    def n_batch(self):
+        return self.n_samples
 
     @property
     def resident(self):
@@ -334,7 +340,10 @@ class FeatureBank:
             for start in range(0, inside.size, CHUNK):
                 samples, visits = np.unique(inside[start : start + CHUNK], return_inverse=True)
                 if X is None:
-                    rows = self.held._replace(place=samples)
+                    places = samples
+                    if self._held_samples is not None:
+                        places = np.searchsorted(self._held_samples, samples)
+                    rows = self.held._replace(place=places)
                 else:
                     rows = self.rows(taken(X, samples - first))
                 yield samples, visits, rows
@@ -348,30 +357,49 @@ class FeatureBank:
 
     def hold(self):
         """Keep the features of all samples if they fit the memory."""
-        if not self.is_sparse and self.n_samples * self.n_features * self.dtype.itemsize > self.memory:
-            return
+        if self.may_hold:
+            self.held = self._kept(np.arange(self.n_samples))
+            self.may_hold = False
+
+    def holding(self, samples):
+        """A bank that keeps the features of some samples, sorted, if they fit the memory; else this one."""
+        kept = None
+        if self.held is None:
+            kept = self._kept(samples)
+        if kept is None:
+            return self
+        new = copy(self)
+        new.held = kept
+        new._held_samples = samples
+        return new
+
+    def _kept(self, samples):
+        n = samples.size
+        if not self.is_sparse and n * self.n_features * self.dtype.itemsize > self.memory:
+            return None
         parts = []
         size = 0
+        done = 0
         out = None
         if not self.is_sparse:
-            out = np.empty((self.n_samples, self.n_features), dtype=self.dtype)
-        for samples, _, rows in self.chunks(np.arange(self.n_samples)):
+            out = np.empty((n, self.n_features), dtype=self.dtype)
+        for chosen, _, rows in self.chunks(samples):
             if out is not None:
-                out[samples[0] : samples[-1] + 1] = rows.flat.reshape(samples.size, -1)
+                out[done : done + chosen.size] = rows.flat.reshape(chosen.size, -1)
+                done += chosen.size
                 continue
             size += rows.flat.nbytes + rows.columns.nbytes + rows.begin.nbytes
             if size > self.memory:
-                return
+                return None
             parts.append(rows)
         if out is not None:
-            self.held = FeatureRows.of(out, self.starts)
-            return
+            return FeatureRows.of(out, self.starts)
         lengths = np.cumsum([0, *(rows.flat.size for rows in parts)])
-        self.held = FeatureRows(
+        return FeatureRows(
             np.concatenate([rows.flat for rows in parts]),
             np.concatenate([rows.begin + first for rows, first in zip(parts, lengths, strict=False)]),
             np.concatenate([rows.columns for rows in parts]),
-            np.arange(self.n_samples),
+            np.arange(n),
         )
 
     def zeros(self, n_classes):
@@ -396,8 +424,16 @@ class FeatureBank:
 
     def alone(self):
         """The bank without samples, for prediction."""
-        new = FeatureBank.__new__(FeatureBank)
-        vars(new).update(vars(self), _source=None, held=None)
+        new = copy(self)
+        new._source = None
+        new._start()
+        return new
+
+    def on(self, X):
+        """The same features, of samples X."""
+        new = self.alone()
+        new._source = X
+        new.n_samples = X.shape[0]
         return new
 
     _SAVED = ("names", "normalize", "memory", "n_samples", "_fitted")
@@ -408,7 +444,7 @@ class FeatureBank:
     @classmethod
     def _from_state(cls, state):
         self = cls.__new__(cls)
-        vars(self).update(state, _source=None, held=None)
+        vars(self).update(state, _source=None)
         if len({len(self.names), len(self._fitted.kernels), len(self._fitted.forms)}) > 1:
             raise ValueError("a bank with different numbers of kernels")
         self._start()

@@ -259,6 +259,7 @@ class FittedKernels:
             expect_shape("X_new", X_new, ("n_samples", self.n_features))
         places = feature_places(feature_names)
         arrays = []
+        shared = {}
         for c, cue in enumerate(self.cues):
             if c not in needed:
                 arrays.append({})
@@ -266,7 +267,7 @@ class FittedKernels:
             index = cue.index
             if by_name:
                 index = np.array([place_of(cue.name, self.feature_names[i], places) for i in index])
-            arrays.append(cue.arrays(cue.columns_of(X_new, index), self.dtype))
+            arrays.append(cue.arrays(cue.columns_of(X_new, index, shared), self.dtype))
         return Side(rows, arrays)
 
     @property
@@ -336,10 +337,15 @@ class Cue(NamedTuple):
     sparse: bool = False  # the training rows are; not centred, both scales are equal
     map: FeatureMap | None = None  # from the columns to the rows
 
-    def columns_of(self, X, index):
-        """The cue's columns of X, see `extract_columns`, or their features."""
+    def columns_of(self, X, index, shared=None):
+        """The cue's columns of X, see `extract_columns`, or their features; `shared` keeps the columns for
+        other feature maps."""
         if self.map is not None:
-            return self.map.transform(self.map.columns_of(X, index, self.name), self.name)
+            key = self.map.takes_text, *index.tolist()
+            shared = {} if shared is None else shared
+            if key not in shared:
+                shared[key] = self.map.columns_of(X, index, self.name)
+            return self.map.transform(shared[key], self.name)
         values = extract_columns(X, index, self.name)
         if self.dense and issparse(values):
             return values.toarray()

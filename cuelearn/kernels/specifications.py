@@ -6,7 +6,7 @@ A *cue* is a set of columns of ``X``; a *kernel* compares two samples on one cue
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
@@ -153,7 +153,7 @@ class FeatureMap(Linear):
     def is_identity(self):
         return self.transformer is None or isinstance(self.transformer, str) and self.transformer == "passthrough"
 
-    @property
+    @cached_property
     def takes_text(self):
         """Whether the cue is a column of texts."""
         if self.is_identity:
@@ -189,7 +189,7 @@ class FeatureMap(Linear):
     def transform(self, columns, name="features"):
         """Features (n, n_features), float32 or float64, maybe sparse; ValueError if they are not finite."""
         if self.is_identity:
-            return columns
+            return columns.copy()
         features = self.transformer.transform(columns)
         if issparse(features):
             features = csr_array(features)

@@ -184,11 +184,11 @@ class KernelModel(Estimator):
     def _finish(self):
         """Hook after training."""
 
-    def _keep_blocks(self, blocks, kernel_weights):
+    def _keep_blocks(self, blocks, kernel_weights, n_seen):
         """Of features: `blocks_` (n_features, n_classes) in place of a support."""
         self.blocks_ = np.split(blocks, self.bank_.starts[1:-1])
         self._keep(np.zeros((0, blocks.shape[1])), kernel_weights)
-        self.n_seen_ = self.bank_.n_samples
+        self.n_seen_ = n_seen
 
     def _keep(self, dual_coef, kernel_weights):
         self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
@@ -215,7 +215,7 @@ class KernelModel(Estimator):
 
     def _show(self, problem, coef, weights):
         if problem.explicit:
-            self._keep_blocks(problem.factor * coef, weights)
+            self._keep_blocks(problem.factor * coef, weights, self.bank_.n_samples)
         else:
             self._keep(problem.factor * coef, weights)
 

@@ -106,7 +106,7 @@ class BlockProblem(MKLProblem):
         blocks = np.zeros((self.n_classes, self.bank.n_features))
         support = np.flatnonzero(dual_coef.any(axis=1))
         for samples, _, rows in self.bank.chunks(support):
-            add_rows(rows, dual_coef[samples], blocks)
+            add_rows(rows, np.asarray(dual_coef[samples]), blocks)
         return blocks
 
     def norms_sq_of(self, blocks):
@@ -153,14 +153,16 @@ class BlockAscent(Ascent):
 
     def take(self, samples):
         self.samples = samples
+        self.near = None
+        self.near = self.problem.bank.holding(samples)
 
     def shrink(self, margin):
-        self.samples = np.flatnonzero(self.B[self.samples].any(axis=1) | (margin < 1.0))
+        self.samples = self.samples[self.B[self.samples].any(axis=1) | (margin < 1.0)]
 
     def round(self, target):
         """Sweep over the working set: relative gap as samples saw it, whether weights may move, margins."""
         problem = self.problem
-        bank = problem.bank
+        bank = self.near
         n = bank.n_samples
         W = self.samples
         weights = np.exp(self.log_weights)
@@ -190,8 +192,8 @@ class BlockAscent(Ascent):
     def _sweep(self, samples, visits, rows, weights, tolerance):
         """Sweeps over a chunk: violations and margins of the first."""
         problem = self.problem
-        bank = problem.bank
-        coef = self.B[samples]
+        bank = self.near
+        coef = np.asarray(self.B[samples])
         chosen = self.labels[samples], self.limits[samples]
         scratch = (np.empty(bank.n_features), np.zeros((4, problem.n_classes)))
         places = np.empty(problem.n_classes, dtype=np.int64)

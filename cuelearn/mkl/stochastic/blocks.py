@@ -160,8 +160,8 @@ class BlockStream(Stream):
         self.visited = np.flatnonzero(problem.limits)
         if cost is None:
             cost = problem.limits * (self.visited.size / n)
-        self.cost = cost
-        self.labels = problem.labels
+        # of all samples; the others are computed with the features
+        self.samples = Samples(problem.labels, None, None, cost, None)
         self.setting = Setting(problem.q, problem.regularization, problem.alpha, problem.factor, -1.0, False)
         now = np.zeros(1, dtype=NOW).view(np.recarray)[0]
         now.scale = 1.0
@@ -178,8 +178,7 @@ class BlockStream(Stream):
             theta[:] = start[0].T
             self.dual.norms_sq[:] = start[1]
             now.norm = link_weights(np.sqrt(self.dual.norms_sq), 0.0, problem.q, self.dual.weights)
-        if long_run:
-            self.bank.hold()
+        self.several_passes = problem.certified
 
     def start_stage(self, loop, *parameters, averages=False):
         super().start_stage(on_blocks(loop), *parameters, averages=averages)
@@ -189,6 +188,9 @@ class BlockStream(Stream):
 
     def visit(self, order):
         """Visit samples in order; returns the mistakes."""
+        if self.several_passes:
+            self.bank.hold()
+        self.several_passes = True
         mistakes = np.zeros(order.size, dtype=np.bool_)
         first = 0
         for samples, visits, rows in self.bank.chunks(order):
@@ -209,13 +211,14 @@ class BlockStream(Stream):
         own_products(rows, diagonal)
         lengths = gradient_norms_sq(self.problem, diagonal)
         priors = np.zeros((samples.size, 0))
-        return Samples(self.labels[samples], diagonal, lengths, self.cost[samples], priors)
+        labels = self.samples.labels[samples]
+        return Samples(labels, diagonal, lengths, self.samples.cost[samples], priors)
 
     def _chunk(self, samples, rows):
         dual = self.dual
         if self.coefs is not None:
             # the last row, 1, records rescaling
-            coef = np.concatenate([self.coefs[samples], np.ones((1, self.problem.n_classes))])
+            coef = np.concatenate([np.asarray(self.coefs[samples]), np.ones((1, self.problem.n_classes))])
             dual = dual._replace(coef=coef)
         return BlockState(self._samples(samples, rows), rows, dual, self.work, self.setting)
 
