@@ -117,17 +117,17 @@ class Linear(Kernel):
 class FeatureMap(Linear):
     r"""The kernel of explicit features, :math:`k(x, z) = \langle \phi(x), \phi(z) \rangle`.
 
-    Everywhere a kernel like the others. Where all kernels of OM2, OBSCURE, PegasosMKL or UFOMKL are feature
-    maps, or `Linear` beside at least one, and the loss is a hinge loss, the model has a block of weights
-    (n_features, n_classes) per cue in place of samples, see `FeatureBank`.
+    A kernel like the others. Models of OM2, OBSCURE, PegasosMKL and UFOMKL with a hinge loss whose kernels are
+    all feature maps, or `Linear` beside one, keep no samples: `blocks_` is a list of weights (n_features,
+    n_classes) of the cues, `dual_coef_` and `support_` are empty, and class scores are ``sum_f
+    kernel_weights_[f] * features_f @ blocks_[f]``.
 
     Parameters
     ----------
     transformer : transformer of scikit-learn, "passthrough" or None
-        From columns to features, an array or a sparse matrix: RBFSampler, Nystroem, AdditiveChi2Sampler,
-        PolynomialCountSketch or a Pipeline. One of texts, such as HashingVectorizer, gets one column as str.
-        A copy is fitted on training samples; a fitted transformer is used as it is. "passthrough" and None
-        leave the columns unchanged.
+        From columns to features, maybe sparse. One of texts, such as HashingVectorizer, gets one column of a
+        DataFrame. A copy is fitted to the first samples, but a fitted transformer is used as it is.
+        "passthrough" and None leave the columns unchanged.
 
     Examples
     --------
@@ -151,7 +151,8 @@ class FeatureMap(Linear):
 
     @property
     def is_identity(self):
-        return self.transformer is None or isinstance(self.transformer, str) and self.transformer == "passthrough"
+        named = isinstance(self.transformer, str) and self.transformer == "passthrough"
+        return named or self.transformer is None
 
     @cached_property
     def takes_text(self):
@@ -191,18 +192,13 @@ class FeatureMap(Linear):
         if self.is_identity:
             return columns.copy()
         features = self.transformer.transform(columns)
-        if issparse(features):
-            features = csr_array(features)
-            features.sum_duplicates()
-        else:
-            features = np.asarray(features)
-        expect_shape(f"the features of cue {name!r}", features, (columns.shape[0], "n_features"))
-        entries = features.data if issparse(features) else features
-        if not largest_entry(entries) <= LARGEST:
-            raise ValueError(f"the features of cue {name!r} hold NaN or infinite values")
-        if features.dtype in (np.float32, np.float64):
-            return features
-        return features.astype(np.float64)
+        features = csr_array(features) if issparse(features) else np.asarray(features)
+        if (
+            features.ndim != 2
+            or not largest_entry(features.data if issparse(features) else features) <= LARGEST
+        ):
+            raise ValueError(f"cue {name!r}: features must be finite, of shape (n_samples, n_features)")
+        return features if features.dtype == np.float32 else features.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)

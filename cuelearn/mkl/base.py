@@ -105,25 +105,19 @@ class KernelModel(Estimator):
 
     def _given_samples(self, X, y):
         """Checked samples and y; memory maps and batches are checked as they are read."""
-        used = functools.partial(given_kernels, self.kernels)
-        options = {**self._validation, "multi_output": self._multi_output, "accept_sparse": "csr"}
-        if self._takes_blocks() and isinstance(X, np.memmap) and X.ndim == 2:
-            self._check_first(X[:1])
-            return X, y
-        if not are_batches(X):
-            return training_samples(self, X, y, used=used, **options)
+        options = {"used": lambda: given_kernels(self.kernels), "accept_sparse": "csr"}
+        in_parts = isinstance(X, np.memmap) or are_batches(X)
+        if not in_parts or isinstance(X, np.memmap) and not self._takes_blocks():
+            options |= {**self._validation, "multi_output": self._multi_output}
+            return training_samples(self, X, y, **options)
         if not self._takes_blocks():
-            raise ValueError(
-                f"{type(self).__name__} takes X in batches with kernels that are feature maps and a hinge loss only"
-            )
-        batches = Batches(X, y)
-        self._check_first(batches.first)
-        return batches, batches.labels
-
-    def _check_first(self, samples):
-        """Set what scikit-learn keeps of the form of X."""
-        used = functools.partial(given_kernels, self.kernels)
-        validate_samples(self, samples, used=used, dtype=FLOATS, accept_sparse="csr")
+            raise ValueError("X in batches needs kernels that are all a FeatureMap, and a hinge loss")
+        if are_batches(X):
+            X = Batches(X, y)
+            y = X.labels
+        first = X.first if isinstance(X, Batches) else X[:1]
+        validate_samples(self, first, dtype=FLOATS, **options)
+        return X, y
 
     def _new_bank(self, kernels, samples):
         if self._takes_blocks():
@@ -151,11 +145,11 @@ class KernelModel(Estimator):
         Parameters
         ----------
         X : array-like or sparse, shape (n, n_features), or (n_kernels, n, n), KernelBank or KernelStack
-            Where the model keeps blocks of features, see `FeatureMap`, also a memory map, read in parts, or
-            batches (X, y): an iterable, a function that returns one, or an iterator, which is copied to
-            temporary files. Transformers are fitted on at most 5,000 samples, of the first batch.
+            A model that keeps no samples, see `FeatureMap`, also takes a memory map, and batches (X, y): an
+            iterable, a function that returns one, or an iterator, which is copied to temporary files.
+            Transformers are fitted to at most 5,000 samples, of the first batch.
         y : array-like, shape (n,), or (n, n_classes) for multi-label methods
-            With batches None, or the column of labels in batches that are data frames.
+            None for batches; or the name of the column of labels in DataFrames.
         $sample_weight
 
         Returns
@@ -178,7 +172,7 @@ class KernelModel(Estimator):
             self._train(labels, weights)
         self._finish()
         if isinstance(self.bank_, FeatureBank):
-            self.bank_ = self.bank_.alone()
+            self.bank_ = self.bank_.on()
         return self
 
     def _finish(self):
@@ -186,8 +180,8 @@ class KernelModel(Estimator):
 
     def _keep_blocks(self, blocks, kernel_weights, n_seen):
         """Of features: `blocks_` (n_features, n_classes) in place of a support."""
-        self.blocks_ = np.split(blocks, self.bank_.starts[1:-1])
         self._keep(np.zeros((0, blocks.shape[1])), kernel_weights)
+        self.blocks_ = np.split(blocks, self.bank_.starts[1:-1])
         self.n_seen_ = n_seen
 
     def _keep(self, dual_coef, kernel_weights):
@@ -195,6 +189,7 @@ class KernelModel(Estimator):
         self.dual_coef_ = dual_coef[self.support_]
         self.kernel_weights_ = kernel_weights
         self.bank_support_ = self.support_
+        vars(self).pop("blocks_", None)
         self.n_seen_ = len(dual_coef)
 
     def _watch(self, show=None):
@@ -257,10 +252,11 @@ class KernelModel(Estimator):
         return n_rows, active, cross.blocks(reuse=True)
 
     def _class_scores(self, X):
-        check_is_fitted(self)
         if isinstance(getattr(self, "bank_", None), FeatureBank):
             blocks = np.ascontiguousarray(np.concatenate(self.blocks_).T)
-            return self.bank_.scores(self._new_samples(X), blocks, self.kernel_weights_)
+            if not isinstance(X, np.memmap):  # which is checked as it is read
+                X = self._new_samples(X)
+            return self.bank_.scores(X, blocks, self.kernel_weights_)
         n_rows, active, blocks = self._blocks(X)
         scores = np.zeros((n_rows, self.dual_coef_.shape[1]))
         for rows, block in blocks:
@@ -354,7 +350,7 @@ class KernelModel(Estimator):
             if self.support_.size:
                 support = self.bank_support_
             if isinstance(bank, FeatureBank):
-                bank = bank.alone()
+                bank = bank.on()
             else:
                 bank = bank.restrict(support, resident=False)
             state["bank_"] = bank

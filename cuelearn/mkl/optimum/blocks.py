@@ -1,99 +1,53 @@
-r"""MKL problems on explicit features: blocks of weights in place of coefficients of samples, and dual ascent.
+r"""MKL problems on explicit features, with blocks of weights in place of coefficients of samples.
 
-The block of cue f is :math:`\theta^f = \frac1n \sum_i \phi^f(x_i) B_i^\top`, of shape (n_features, n_classes).
-The dual variables B, (n, n_classes), are needed for the certificate alone.
+The block of cue f is :math:`\theta^f = \frac1n \sum_i \phi^f(x_i) B_i^\top`, (n_features, n_classes). The
+dual variables B, (n, n_classes), are needed for certificates alone.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.compiled import loop
-from cuelearn.core.formulas import competitor
-from cuelearn.kernels.features import add_row_to, add_rows, row_scores, weigh_row
-from cuelearn.kernels.rows import full_dot
-from cuelearn.mkl.optimum.dual import OWN_SHARE, Ascent, balance, best_response, optimal_scaling
+from cuelearn.compiled import njit, with_steps
+from cuelearn.kernels.features import FeatureRows, add_row_to, add_rows, own_products, row_scores, score_rows
+from cuelearn.mkl.optimum.dual import OWN_SHARE, Ascent, sweep_samples
 from cuelearn.mkl.optimum.problem import MKLProblem
 
-__all__ = ["BlockAscent", "BlockProblem", "sweep_blocks"]
+__all__ = ["BlockAscent", "BlockProblem"]
 
-# passes over the working set in a round; of features that are computed for each pass, sweeps over a chunk
-SWEEPS = 5
-CHUNK_SWEEPS = 3
-# samples with a violation below this share of the tolerance are skipped
-SMALL_SHARE = 0.1
+# sweeps in a round over all features in memory, or over each chunk of computed ones
+SWEEPS = 4
 
 
-@loop
-def sweep_blocks(order, rows, labels, limits, n, weights, blocks, coef, margin, threshold, values, work, places):
-    """Dual ascent for fixed weights of the cues, one sample at a time, see `cuelearn.mkl.optimum.dual.ascend`.
+class BlockMachine(NamedTuple):
+    """A `Machine` for the samples of a chunk, whose features stand for rows of the kernel."""
 
-    Changes `coef`, B (b, n_classes), and `blocks`, theta (n_classes, n_features); `margin` gets those before
-    a sample's update. Samples with a violation of at most `threshold` are skipped. Returns the sum of the
-    weighted violations, which bounds n times the gap of the samples at that time, and the number of updates.
-    Scratch: `values` (n_features,), zeros `work` (4, n_classes), `places` (n_classes,).
-    """
-    n_classes = coef.shape[1]
-    gradient = work[0]
-    curvature = work[1]
-    new = work[2]
-    upper = work[3]
-    total = 0.0
-    updates = 0
-    for i in order:
-        row = rows.place[i]
-        label = labels[i]
-        count = weigh_row(rows, row, weights, values)
-        row_scores(rows, row, values, count, blocks, gradient)
-        margin[i] = competitor(gradient, label)[1]
-        gradient[label] -= 1.0
-        largest = -np.inf
-        least = np.inf
-        for c in range(n_classes):
-            largest = max(largest, gradient[c])
-            if coef[i, c] < (limits[i] if c == label else 0.0):
-                least = min(least, gradient[c])
-        violation = largest - least
-        total += limits[i] * violation
-        if violation <= threshold:
-            continue
-        updates += 1
-        first = rows.begin[row, 0]
-        own = full_dot(values[:count], rows.flat[first : first + count]) / n
-        for c in range(n_classes):
-            curvature[c] = own
-            gradient[c] -= coef[i, c] * own
-        upper[label] = limits[i]
-        best_response(gradient, upper, curvature, places, new)
-        upper[label] = 0.0
-        balance(new, label, limits[i])
-        for c in range(n_classes):
-            change = new[c] - coef[i, c]
-            if change != 0.0:
-                coef[i, c] = new[c]
-                add_row_to(rows, row, change / n, blocks[c])
-    return total, updates
+    kernel: np.ndarray  # a matrix that repeats its diagonal
+    labels: np.ndarray
+    limits: np.ndarray
+    n: int
+    priors: np.ndarray
+    of_priors: np.ndarray
+    rows: FeatureRows
+    weights: np.ndarray
+
+
+@njit(cache=True)
+def class_values(i, machine, effective, blocks, value):
+    """Class scores of a sample, plus 1 for wrong classes."""
+    row_scores(machine.rows, machine.rows.place[i], machine.weights, blocks, value)
+    for c in range(value.shape[0]):
+        value[c] += 0.0 if c == machine.labels[i] else 1.0
+
+
+@njit(cache=True)
+def move(c, i, change, machine, blocks, theta, effective):
+    add_row_to(machine.rows, machine.rows.place[i], change, blocks[c])
 
 
 class BlockProblem(MKLProblem):
-    """An MKL training problem on a `FeatureBank`, with a hinge loss.
-
-    Coefficients of its solutions are blocks, (n_features, n_classes). `certified`: whether solvers keep dual
-    variables, (n, n_classes) float64, for gaps; `options` as in `MKLProblem`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.kernel_approximation import RBFSampler
-    >>> from cuelearn.kernels import FeatureMap
-    >>> from cuelearn.kernels.features import FeatureBank
-    >>> from cuelearn.mkl import solve_ufo
-    >>> from cuelearn.mkl.optimum.blocks import BlockProblem
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = FeatureBank([("all", FeatureMap(RBFSampler(gamma=0.1, random_state=0)), slice(None))], X)
-    >>> result = solve_ufo(BlockProblem(bank, y, 3, C=10), tol=0.01, finish=True)
-    >>> result.dual_coef.shape, result.converged
-    ((100, 3), True)
-    """
+    """An `MKLProblem` on a `FeatureBank`, with a hinge loss; solutions have blocks (n_features, n_classes) as
+    coefficients. Solvers keep dual variables only if it is `certified`."""
 
     explicit = True
 
@@ -102,30 +56,26 @@ class BlockProblem(MKLProblem):
         self.certified = certified
 
     def blocks_of(self, dual_coef):
-        """The blocks ``sum_i dual_coef[i, c] * features_i``, (n_classes, n_features), in one pass."""
+        """``sum_i dual_coef[i, c] * features_i``, (n_classes, n_features), in a pass over the support."""
         blocks = np.zeros((self.n_classes, self.bank.n_features))
-        support = np.flatnonzero(dual_coef.any(axis=1))
-        for samples, _, rows in self.bank.chunks(support):
+        for samples, _, rows in self.bank.chunks(np.flatnonzero(dual_coef.any(axis=1))):
             add_rows(rows, np.asarray(dual_coef[samples]), blocks)
         return blocks
 
     def norms_sq_of(self, blocks):
-        """Squared norms of the cues' parts of `blocks`, times the factor of the loss."""
-        starts = self.bank.starts
-        parts = [blocks[:, starts[f] : starts[f + 1]] for f in range(self.bank.n_kernels)]
+        """Squared norms of the cues' parts of `blocks`."""
+        parts = np.split(blocks, self.bank.starts[1:-1], axis=1)
         return self.factor * np.array([np.vdot(part, part) for part in parts])
 
     def block_norms_sq(self, dual_coef):
         return self.norms_sq_of(self.blocks_of(dual_coef))
 
     def training_scores(self, coef, weights):
-        """Scores of all samples for blocks (n_features, n_classes), in one pass."""
+        """Scores of all samples, in a pass."""
         scores = self.bank.zeros(self.n_classes)
         blocks = np.ascontiguousarray(coef.T)
         for samples, _, rows in self.bank.chunks(np.arange(self.bank.n_samples)):
-            part = np.empty((samples.size, self.n_classes))
-            self.bank.add_scores(rows, blocks, self.factor * weights, part)
-            scores[samples] = part
+            scores[samples] = score_rows(rows, self.factor * weights, blocks)
         return scores
 
     def ascent(self, dual_coef, norms_sq=None):
@@ -137,13 +87,13 @@ class BlockAscent(Ascent):
 
     def __init__(self, problem, dual_point, norms_sq=None):
         bound, scale, point = problem.dual_bound(dual_point, norms_sq)
+        self._begin(problem, bound)
         self.B = problem.bank.zeros(problem.n_classes)
         np.multiply(point, scale, out=self.B)
         self.blocks = problem.blocks_of(self.B) / problem.bank.n_samples
-        self.rng = np.random.default_rng(0)
-        self._begin(problem, bound)
         self.norms = np.sqrt(problem.norms_sq_of(self.blocks))
         self.usable = np.ones(problem.n_groups, dtype=bool)
+        self.rng = np.random.default_rng(0)
         self._start_weights()
         self.fits = self.take_from(self.measure())
 
@@ -153,71 +103,47 @@ class BlockAscent(Ascent):
 
     def take(self, samples):
         self.samples = samples
-        self.near = None
-        self.near = self.problem.bank.holding(samples)
 
     def shrink(self, margin):
         self.samples = self.samples[self.B[self.samples].any(axis=1) | (margin < 1.0)]
 
     def round(self, target):
-        """Sweep over the working set: relative gap as samples saw it, whether weights may move, margins."""
+        """Sweep over the working set: relative gap and margins as its samples saw them, whether weights may
+        move."""
         problem = self.problem
-        bank = self.near
-        n = bank.n_samples
+        bank = problem.bank
         W = self.samples
         weights = np.exp(self.log_weights)
-        margin = np.empty(W.size)
         tolerance = OWN_SHARE * max(self.near_relative, target) * (self.value or 1.0)
-        norms = self.norms
         bound = self._bound()
-        solved = False
-        for sweep in range(SWEEPS if bank.resident else 1):
-            total = 0.0
-            for samples, visits, rows in bank.chunks(bank.arranged(self.rng.permutation(W))):
-                violation, own = self._sweep(samples, visits, rows, problem.factor * weights, tolerance)
-                total += violation
-                if sweep == 0:
-                    margin[np.searchsorted(W, samples)] = own
-            solved = total / n <= tolerance
-            if solved:
-                break
-        limits = self.limits[W] * W.size / n
-        linear = problem.alpha * float((weights * norms).sum())
-        quadratic = problem.regularizer(weights * norms) - linear
-        self.value = optimal_scaling(margin, limits, quadratic, linear)[1]
+        scores = np.empty((W.size, problem.n_classes))
+        solved = True
+        for chosen, visits, rows in bank.chunks(bank.arranged(self.rng.permutation(W))):
+            scores[np.searchsorted(W, chosen)] = score_rows(rows, problem.factor * weights, self.blocks)
+            rows = rows._replace(place=rows.place[visits])
+            worst = self._sweep(chosen[visits], rows, problem.factor * weights, tolerance)
+            solved = solved and worst <= tolerance
+        limits = self.limits[W] * W.size / bank.n_samples
+        _, self.value, margin = self._primal(weights, scores, self.labels[W], limits)
         self.norms = np.sqrt(problem.norms_sq_of(self.blocks))
         self._bound()
         return (self.value - bound) / self.value, solved, margin
 
-    def _sweep(self, samples, visits, rows, weights, tolerance):
-        """Sweeps over a chunk: violations and margins of the first."""
-        problem = self.problem
-        bank = self.near
+    def _sweep(self, samples, rows, weights, tolerance):
+        """Sweeps in the order of the samples; returns the largest violation."""
+        m = samples.size
+        M = self.problem.n_classes
         coef = np.asarray(self.B[samples])
-        chosen = self.labels[samples], self.limits[samples]
-        scratch = (np.empty(bank.n_features), np.zeros((4, problem.n_classes)))
-        places = np.empty(problem.n_classes, dtype=np.int64)
-        first = None
-        for _ in range(1 if bank.resident else CHUNK_SWEEPS):
-            margin = np.empty(samples.size)
-            violation, updates = sweep_blocks(
-                visits,
-                rows,
-                *chosen,
-                bank.n_samples,
-                weights,
-                self.blocks,
-                coef,
-                margin,
-                SMALL_SHARE * tolerance,
-                *scratch,
-                places,
-            )
-            self.n_updates += updates
-            if first is None:
-                first = violation, margin
+        own = weights @ own_products(rows)
+        kernel = np.lib.stride_tricks.as_strided(own, (m, m), (own.itemsize, 0))
+        chunk = self.labels[samples], self.limits[samples], self.problem.bank.n_samples
+        machine = BlockMachine(kernel, *chunk, np.zeros((m, 0)), np.zeros((M, 0)), rows, weights)
+        scratch = np.zeros((M, 0)), np.zeros((M, 0)), np.zeros((4, M)), np.empty(M, dtype=np.int64)
+        sweep = with_steps(sweep_samples, (class_values, move))
+        _, worst, updates = sweep(machine, coef, self.blocks, *scratch, tolerance, SWEEPS, m * SWEEPS)
         self.B[samples] = coef
-        return first
+        self.n_updates += updates
+        return worst
 
     def _bound(self):
         n = self.problem.bank.n_samples

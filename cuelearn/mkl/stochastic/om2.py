@@ -314,7 +314,7 @@ class OM2(StochasticMKL):
             batch, doubts = self._feature_batch(X, first), {}
         else:
             batch, doubts, samples, bank = self._new_batch(X, first)
-        n_batch = batch.n_batch
+        n_batch = batch.n_samples - kept
         labels = np.full(n_batch, -1)
         if not callable(y):
             labels = labels_within(labels_of(self, y, n_batch), self.classes_)
@@ -365,7 +365,7 @@ class OM2(StochasticMKL):
             self.n_features_in_ = self.n_seen_
             vars(self).pop("bank_", None)
         elif blocks:
-            self.bank_ = batch.alone()
+            self.bank_ = batch.on()
             self._keep_blocks(coef, self.kernel_weights_, self.n_seen_)
         else:
             self.support_vectors_ = samples[support]

@@ -583,7 +583,7 @@ class Stream:
         else:
             link_weights(norms, 0.0, self.problem.q, weights)
             weights /= self.problem.q
-        coef = self._coefficients() * self.scale
+        coef = self.dual.coef.T * self.scale
         scores = self._scores(coef, weights) if scores else None
         return Point(coef, weights, weights * self.scale * norms, scores)
 
@@ -607,15 +607,8 @@ class Stream:
             factor = self.scale * self.problem.regularization * n / self.problem.q
         return self._dual_coefficients(factor), np.maximum(0.0, self.dual.norms_sq) * factor**2
 
-    def _coefficients(self):
-        return self.dual.coef.T
-
     def _dual_coefficients(self, factor):
         return self.dual.coef.T * factor
-
-    def arranged(self, order):
-        """An order of visits as samples can be read."""
-        return order
 
 
 def gradient_norms_sq(problem, diagonal):
@@ -724,7 +717,6 @@ class Training:
             before = stream.n_updates
             shuffle = self.shuffle or self.epoch > 0
             order = visited[draw_order(visited.size, self.rng, shuffle=shuffle, sampling=self.sampling)]
-            order = stream.arranged(order)
             mistakes = stream.visit(order)
             self.run.pause()
             self.epoch += 1
