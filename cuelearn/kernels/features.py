@@ -182,9 +182,9 @@ def taken(X, index):
 class FeatureBank:
     """Features of F cues on n training samples, per cue of length 1 with `normalize`.
 
-    `kernels` are triples of `FeatureMap` and `Linear`; X is an array, memory map, DataFrame, csr_array or
-    `Batches`. Transformers are fitted on at most 5,000 evenly spaced samples, of the first batch. Features that
-    exceed `memory` bytes in float32 are computed in each pass.
+    `kernels` are triples of `FeatureMap` and `Linear`; X is an array, DataFrame, csr_array or `Batches`.
+    Transformers are fitted to at most 5,000 samples, evenly spaced in X or in the first batch. Features that
+    take more than `memory` bytes in float32 are computed in each pass.
     """
 
     dtype = np.dtype(np.float32)
@@ -218,6 +218,10 @@ class FeatureBank:
         new = copy(self)
         new._set(X)
         return new
+
+    def restrict(self, support, *, resident=False):
+        """The bank to save: without samples."""
+        return self.on()
 
     @property
     def triples(self):

@@ -117,10 +117,9 @@ class Linear(Kernel):
 class FeatureMap(Linear):
     r"""The kernel of explicit features, :math:`k(x, z) = \langle \phi(x), \phi(z) \rangle`.
 
-    A kernel like the others. Models of OM2, OBSCURE, PegasosMKL and UFOMKL with a hinge loss whose kernels are
-    all feature maps, or `Linear` beside one, keep no samples: `blocks_` is a list of weights (n_features,
-    n_classes) of the cues, `dual_coef_` and `support_` are empty, and class scores are ``sum_f
-    kernel_weights_[f] * features_f @ blocks_[f]``.
+    A kernel like the others; but a model of OM2, OBSCURE, PegasosMKL or UFOMKL with a hinge loss that has only
+    feature maps, or `Linear` beside one, keeps no samples: class scores are ``sum_f kernel_weights_[f] *
+    features_f @ blocks_[f]`` with a list `blocks_` of weights (n_features, n_classes).
 
     Parameters
     ----------
@@ -141,9 +140,8 @@ class FeatureMap(Linear):
     transformer: object = None
 
     def __post_init__(self):
-        if self.is_identity:
-            return
-        if isinstance(self.transformer, type) or not hasattr(self.transformer, "transform"):
+        known = self.is_identity or hasattr(self.transformer, "transform")
+        if not known or isinstance(self.transformer, type):
             raise TypeError(
                 "FeatureMap: transformer must be a transformer of scikit-learn, 'passthrough' or None, got "
                 f"{self.transformer!r}"
@@ -151,8 +149,7 @@ class FeatureMap(Linear):
 
     @property
     def is_identity(self):
-        named = isinstance(self.transformer, str) and self.transformer == "passthrough"
-        return named or self.transformer is None
+        return self.transformer in (None, "passthrough")
 
     @cached_property
     def takes_text(self):
@@ -182,8 +179,8 @@ class FeatureMap(Linear):
         """The columns `index` of X: numbers, as in `extract_columns`, or one column of texts."""
         if not self.takes_text:
             return extract_columns(X, index, name, single=True)
-        if len(index) != 1 or issparse(X):
-            raise ValueError(f"cue {name!r}: texts must be one column of an array or DataFrame")
+        if len(index) != 1:
+            raise ValueError(f"cue {name!r}: texts must be one column, got {len(index)}")
         column = X.iloc[:, index[0]] if is_frame(X) else X[:, index[0]]
         return np.asarray(column).astype(str)
 
@@ -193,10 +190,8 @@ class FeatureMap(Linear):
             return columns.copy()
         features = self.transformer.transform(columns)
         features = csr_array(features) if issparse(features) else np.asarray(features)
-        if (
-            features.ndim != 2
-            or not largest_entry(features.data if issparse(features) else features) <= LARGEST
-        ):
+        entries = features.data if issparse(features) else features
+        if features.ndim != 2 or not largest_entry(entries) <= LARGEST:
             raise ValueError(f"cue {name!r}: features must be finite, of shape (n_samples, n_features)")
         return features if features.dtype == np.float32 else features.astype(np.float64, copy=False)
 

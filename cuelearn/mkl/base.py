@@ -94,7 +94,8 @@ class KernelModel(Estimator):
             weights = check_sample_weight(sample_weight, samples.shape[0])
             labels = self._labels(y, samples.shape[0], weights)
             kernels = self._scaled_kernels(samples, weights)
-            bank = self._new_bank(kernels, samples)
+            kind = FeatureBank if self._takes_blocks() else KernelBank
+            bank = kind(kernels, samples, normalize=self.normalize, memory=self.memory)
         vars(bank).pop("_announced", None)  # see `announce_matrix`
         self.bank_ = bank
         return labels, weights
@@ -118,11 +119,6 @@ class KernelModel(Estimator):
         first = X.first if isinstance(X, Batches) else X[:1]
         validate_samples(self, first, dtype=FLOATS, **options)
         return X, y
-
-    def _new_bank(self, kernels, samples):
-        if self._takes_blocks():
-            return FeatureBank(kernels, samples, normalize=self.normalize, memory=self.memory)
-        return KernelBank(kernels, samples, normalize=self.normalize, memory=self.memory)
 
     def _scaled_kernels(self, samples, sample_weight):
         """The kernels, with unequal weights of samples a ``scale="mean"`` of the repeated samples."""
@@ -349,11 +345,7 @@ class KernelModel(Estimator):
             support = [0]
             if self.support_.size:
                 support = self.bank_support_
-            if isinstance(bank, FeatureBank):
-                bank = bank.on()
-            else:
-                bank = bank.restrict(support, resident=False)
-            state["bank_"] = bank
+            state["bank_"] = bank.restrict(support, resident=False)
             state["bank_support_"] = np.arange(len(self.dual_coef_))
         return state
 

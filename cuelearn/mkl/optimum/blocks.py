@@ -4,13 +4,11 @@ The block of cue f is :math:`\theta^f = \frac1n \sum_i \phi^f(x_i) B_i^\top`, (n
 dual variables B, (n, n_classes), are needed for certificates alone.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from cuelearn.compiled import njit, with_steps
-from cuelearn.kernels.features import FeatureRows, add_row_to, add_rows, own_products, row_scores, score_rows
-from cuelearn.mkl.optimum.dual import OWN_SHARE, Ascent, sweep_samples
+from cuelearn.kernels.features import add_row_to, add_rows, own_products, row_scores, score_rows
+from cuelearn.mkl.optimum.dual import OWN_SHARE, Ascent, Machine, sweep_samples
 from cuelearn.mkl.optimum.problem import MKLProblem
 
 __all__ = ["BlockAscent", "BlockProblem"]
@@ -19,30 +17,18 @@ __all__ = ["BlockAscent", "BlockProblem"]
 SWEEPS = 4
 
 
-class BlockMachine(NamedTuple):
-    """A `Machine` for the samples of a chunk, whose features stand for rows of the kernel."""
-
-    kernel: np.ndarray  # a matrix that repeats its diagonal
-    labels: np.ndarray
-    limits: np.ndarray
-    n: int
-    priors: np.ndarray
-    of_priors: np.ndarray
-    rows: FeatureRows
-    weights: np.ndarray
-
-
 @njit(cache=True)
-def class_values(i, machine, effective, blocks, value):
-    """Class scores of a sample, plus 1 for wrong classes."""
-    row_scores(machine.rows, machine.rows.place[i], machine.weights, blocks, value)
+def class_values(i, machine, weighted, blocks, value):
+    """Class scores of a sample, plus 1 for wrong classes; `weighted`: features, weights of the cues."""
+    rows, weights = weighted
+    row_scores(rows, rows.place[i], weights, blocks, value)
     for c in range(value.shape[0]):
         value[c] += 0.0 if c == machine.labels[i] else 1.0
 
 
 @njit(cache=True)
-def move(c, i, change, machine, blocks, theta, effective):
-    add_row_to(machine.rows, machine.rows.place[i], change, blocks[c])
+def move(c, i, change, machine, blocks, theta, weighted):
+    add_row_to(weighted[0], weighted[0].place[i], change, blocks[c])
 
 
 class BlockProblem(MKLProblem):
@@ -65,7 +51,7 @@ class BlockProblem(MKLProblem):
     def norms_sq_of(self, blocks):
         """Squared norms of the cues' parts of `blocks`."""
         parts = np.split(blocks, self.bank.starts[1:-1], axis=1)
-        return self.factor * np.array([np.vdot(part, part) for part in parts])
+        return self.factor * np.array([(part**2).sum() for part in parts])
 
     def block_norms_sq(self, dual_coef):
         return self.norms_sq_of(self.blocks_of(dual_coef))
@@ -135,12 +121,13 @@ class BlockAscent(Ascent):
         M = self.problem.n_classes
         coef = np.asarray(self.B[samples])
         own = weights @ own_products(rows)
-        kernel = np.lib.stride_tricks.as_strided(own, (m, m), (own.itemsize, 0))
+        kernel = np.lib.stride_tricks.as_strided(own, (m, m), (own.itemsize, 0))  # only its diagonal is read
         chunk = self.labels[samples], self.limits[samples], self.problem.bank.n_samples
-        machine = BlockMachine(kernel, *chunk, np.zeros((m, 0)), np.zeros((M, 0)), rows, weights)
-        scratch = np.zeros((M, 0)), np.zeros((M, 0)), np.zeros((4, M)), np.empty(M, dtype=np.int64)
+        machine = Machine(kernel, *chunk, np.zeros((m, 0)), np.zeros((M, 0)))
+        scratch = np.zeros((4, M)), np.empty(M, dtype=np.int64)
         sweep = with_steps(sweep_samples, (class_values, move))
-        _, worst, updates = sweep(machine, coef, self.blocks, *scratch, tolerance, SWEEPS, m * SWEEPS)
+        state = coef, self.blocks, np.zeros((M, 0)), (rows, weights)
+        _, worst, updates = sweep(machine, *state, *scratch, tolerance, SWEEPS, m * SWEEPS)
         self.B[samples] = coef
         self.n_updates += updates
         return worst

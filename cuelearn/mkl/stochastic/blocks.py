@@ -73,7 +73,7 @@ class BlockStream(Stream):
         self.dual_coef = np.zeros((0, shape[0]))
         if problem.certified:
             self.dual_coef = self.bank.zeros(shape[0])
-        self.repeats = problem.certified
+        self.n_passes = 0
         now = np.zeros(1, dtype=NOW).view(np.recarray)[0]
         now.scale = 1.0
         groups = [np.zeros(problem.n_groups) for _ in range(3)]
@@ -93,9 +93,9 @@ class BlockStream(Stream):
 
     def visit(self, order):
         """Visit samples, batches one after another, for which `order` is changed; returns the mistakes."""
-        if self.repeats:
+        if self.n_passes == (0 if self.problem.certified else 1):  # others follow
             self.bank.hold()
-        self.repeats = True
+        self.n_passes += 1
         order[:] = self.bank.arranged(order)
         mistakes = np.zeros(order.size, dtype=np.bool_)
         first = 0
