@@ -27,9 +27,8 @@ def has_only_features(kernels):
     """Whether blocks of weights can represent a model: of feature maps, and `Linear` beside them."""
     if kernels is None or isinstance(kernels, str):
         return False
-    kinds = [kernel for _, kernel, _ in check_kernels(kernels)]
-    maps = [isinstance(kernel, FeatureMap) for kernel in kinds]
-    return any(maps) and all(isinstance(kernel, Linear) for kernel in kinds)
+    kinds = [type(kernel) for _, kernel, _ in check_kernels(kernels)]
+    return FeatureMap in kinds and set(kinds) <= {FeatureMap, Linear}
 
 
 class FeatureRows(NamedTuple):
@@ -322,13 +321,11 @@ class FeatureBank:
         return out
 
     def _state(self):
-        return {"names": self.names, "memory": self.memory, "fitted": self._fitted}
+        return {name: getattr(self, name) for name in ("names", "memory", "_fitted")}
 
     @classmethod
     def _from_state(cls, state):
         self = cls.__new__(cls)
-        self.names = state["names"]
-        self.memory = state["memory"]
-        self._fitted = state["fitted"]
+        vars(self).update(state)
         self._set(None)
         return self

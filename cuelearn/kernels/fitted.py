@@ -101,16 +101,15 @@ class FittedKernels:
                     f"kernel {name!r} takes at most {MOST_DENSE:,} sparse columns, got {len(index):,} for "
                     f"{kernel!r}: use Linear, Poly, RBF or Euclidean distances, or X.toarray()."
                 )
-            function = None
+            own = {}
             if isinstance(kernel, Function):
-                function = kernel
-            features = None
+                own["function"] = kernel
             if isinstance(kernel, FeatureMap):
-                features = kernel
-            key = *index.tolist(), function, features
+                own["map"] = kernel
+            key = *index.tolist(), *own.values()
             if key not in numbers:
                 numbers[key] = len(cues)
-                cues.append(Cue(name, index, function=function, map=features))
+                cues.append(Cue(name, index, **own))
                 wanted.append(set())
             wanted[numbers[key]].add(kernel.quantity)
             cue_of.append(numbers[key])

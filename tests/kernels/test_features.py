@@ -11,6 +11,8 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, Polynomi
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from cuelearn.core.estimator import load
+from cuelearn.core.storage import unpack
 from cuelearn.kernels import RBF, FeatureMap, KernelBank, Linear, kernel_values
 from cuelearn.kernels import features as module
 from cuelearn.kernels.features import Batches, FeatureBank, FeatureRows, are_batches, has_only_features
@@ -94,6 +96,24 @@ def test_texts_are_one_column_of_a_frame():
     assert only.score(frame, y) == 1.0 and only.blocks_[0].shape == (64, 2)
     with pytest.raises(ValueError, match="cue 'text': texts need a DataFrame"):
         UFOMKL([("text", FeatureMap(TEXT), 0)]).fit(frame.to_numpy(), y)
+
+
+@pytest.mark.parametrize("transformer", [*TRANSFORMERS, TEXT], ids=str)
+def test_transformers_are_saved(transformer, tmp_path):
+    frame, y = texts()
+    columns = "text" if transformer is TEXT else ["a", "b"]
+    if isinstance(transformer, AdditiveChi2Sampler):
+        frame[columns] = frame[columns].abs()
+    model = UFOMKL([("map", FeatureMap(transformer), columns)], tol=None, n_epochs=2).fit(frame, y)
+    model.save(tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    assert_array_equal(again.decision_function(frame), model.decision_function(frame))
+
+
+def test_a_file_names_no_other_class_of_scikit_learn():
+    for kind in ("sklearn.svm:SVC", "sklearn.base:BaseEstimator", "sklearn.utils:Bunch", "sklearn:clone"):
+        with pytest.raises(ValueError, match="is not a class of this package that is saved"):
+            unpack({"__kind__": kind, "state": {}}, {})
 
 
 def test_other_learners_take_it_as_a_kernel():
