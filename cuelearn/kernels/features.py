@@ -174,6 +174,11 @@ class Batches:
             yield int(end) - X.shape[0], X
 
 
+def as_batches(X):
+    """`Batches`, or an array as one batch."""
+    return X if isinstance(X, Batches) else Batches([(X, np.zeros(X.shape[0]))])
+
+
 def taken(X, index):
     return X.iloc[index] if is_frame(X) else X[index]
 
@@ -193,16 +198,17 @@ class FeatureBank:
         self.memory = memory
         triples = check_kernels(kernels)
         self.names = [name for name, _, _ in triples]
-        first = X.first if isinstance(X, Batches) else X
-        n_first = first.shape[0]
-        chosen = np.linspace(0, n_first - 1, min(n_first, MEAN_SUBSAMPLE)).round().astype(np.intp)
+        self._source = as_batches(X)
+        first = self._source.first
+        n = first.shape[0]
+        chosen = np.linspace(0, n - 1, min(n, MEAN_SUBSAMPLE)).round().astype(np.intp)
         fitted = FittedKernels(triples, taken(first, chosen), normalize, self.dtype)
         self._fitted = fitted.restrict(chosen[:0])
-        self._set(X)
+        self._set(self._source)
 
-    def _set(self, X):
-        self._source = X
-        self.n_samples = 0 if X is None else X.shape[0]
+    def _set(self, source):
+        self._source = source
+        self.n_samples = 0 if source is None else source.shape[0]
         self.held = None
         fitted = self._fitted
         self.n_kernels = len(fitted.forms)
@@ -215,7 +221,7 @@ class FeatureBank:
     def on(self, X=None):
         """The bank of other samples, or of none, for prediction."""
         new = copy(self)
-        new._set(X)
+        new._set(None if X is None else as_batches(X))
         return new
 
     def restrict(self, support, *, resident=False):
@@ -255,31 +261,23 @@ class FeatureBank:
 
     def chunks(self, order):
         """Samples in order, some at a time: their sorted numbers, the visits among these, `FeatureRows`."""
+        if self.held is not None:
+            samples, visits = np.unique(order, return_inverse=True)
+            yield samples, visits, self.held._replace(place=samples)
+            return
         for samples, visits, X in self._parts(order):
-            if X is None:
-                yield samples, visits, self.held._replace(place=samples)
-            else:
-                yield samples, visits, FeatureRows.of(self.features(X), self.starts)
+            yield samples, visits, FeatureRows.of(self.features(X), self.starts)
 
     def _parts(self, order):
-        source = self._source
-        if self.held is not None:
-            source = None
-        parts = [(0, source)]
-        if isinstance(source, Batches):
-            parts = source.parts()
-        for first, X in parts:
-            inside = order
-            if isinstance(source, Batches):
-                inside = order[(order >= first) & (order < first + X.shape[0])]
-            step = CHUNK if self.held is None else max(1, inside.size)
-            for start in range(0, inside.size, step):
-                samples, visits = np.unique(inside[start : start + step], return_inverse=True)
-                yield samples, visits, None if X is None else taken(X, samples - first)
+        for first, X in self._source.parts():
+            inside = order[(order >= first) & (order < first + X.shape[0])]
+            for start in range(0, inside.size, CHUNK):
+                samples, visits = np.unique(inside[start : start + CHUNK], return_inverse=True)
+                yield samples, visits, taken(X, samples - first)
 
     def arranged(self, order):
-        """The order in which `chunks` visits samples: batch by batch, if these are read."""
-        if self.held is not None or not isinstance(self._source, Batches):
+        """The order in which `chunks` visits samples: batch by batch, unless all features are kept."""
+        if self.held is not None:
             return order
         return order[np.argsort(np.searchsorted(self._source.ends, order, side="right"), kind="stable")]
 

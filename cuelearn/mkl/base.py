@@ -107,18 +107,18 @@ class KernelModel(Estimator):
     def _given_samples(self, X, y):
         """Checked samples and y; memory maps and batches are checked as they are read."""
         options = {"used": lambda: given_kernels(self.kernels), "accept_sparse": "csr"}
-        in_parts = isinstance(X, np.memmap) or are_batches(X)
-        if not in_parts or isinstance(X, np.memmap) and not self._takes_blocks():
+        blocks = self._takes_blocks()
+        if are_batches(X) and not blocks:
+            raise ValueError("X in batches needs kernels that are all a FeatureMap, and a hinge loss")
+        if blocks and isinstance(X, np.memmap):
+            X = Batches([(X, y)])
+        elif blocks and are_batches(X):
+            X = Batches(X, y)
+        else:
             options |= {**self._validation, "multi_output": self._multi_output}
             return training_samples(self, X, y, **options)
-        if not self._takes_blocks():
-            raise ValueError("X in batches needs kernels that are all a FeatureMap, and a hinge loss")
-        if are_batches(X):
-            X = Batches(X, y)
-            y = X.labels
-        first = X.first if isinstance(X, Batches) else X[:1]
-        validate_samples(self, first, dtype=FLOATS, **options)
-        return X, y
+        validate_samples(self, X.first[:1], dtype=FLOATS, **options)
+        return X, X.labels
 
     def _scaled_kernels(self, samples, sample_weight):
         """The kernels, with unequal weights of samples a ``scale="mean"`` of the repeated samples."""
