@@ -169,9 +169,16 @@ class Batches:
             yield check_samples(batch[0])[0], batch[1]
 
     def parts(self):
-        """Each batch with the number of its first sample."""
-        for (X, _), end in zip(self._pairs(), self.ends, strict=True):
-            yield int(end) - X.shape[0], X
+        """Number of the first sample, and samples, of each batch."""
+        first = 0
+        for X, y in self._pairs():
+            end = first + X.shape[0]
+            if not np.array_equal(y, self.labels[first:end]):
+                break
+            yield first, X
+            first = end
+        if first != self.labels.size:
+            raise ValueError("X must give the same batches whenever it is read")
 
 
 def as_batches(X):

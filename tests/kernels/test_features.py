@@ -229,6 +229,10 @@ def test_batches():
     bank = FeatureBank([("map", FeatureMap(), slice(None))], batches)
     order = bank.arranged(np.random.default_rng(0).permutation(40))
     assert_array_equal(np.concatenate([s[v] for s, v, _ in bank.chunks(order)]), order)
+    for changed in ([(X, Y[::-1])], pairs[:2]):
+        batches._folder, batches._source = None, changed
+        with pytest.raises(ValueError, match="the same batches whenever it is read"):
+            list(batches.parts())
     with pytest.raises(ValueError, match="X must hold at least one batch"):
         Batches(iter([]))
     with pytest.raises(ValueError, match=r"X must hold pairs \(X, y\)"):
