@@ -124,7 +124,7 @@ def are_batches(X):
     """Whether X is an iterator, a function, or an iterable of pairs (X, y)."""
     if isinstance(X, (list, tuple)):
         return len(X) > 0 and isinstance(X[0], tuple) and len(X[0]) == 2 and np.ndim(X[0][0]) == 2
-    array = hasattr(X, "shape") or hasattr(X, "__array__")
+    array = hasattr(X, "shape") or hasattr(X, "__array__") or isinstance(X, (str, dict, set))
     return not array and (callable(X) or hasattr(X, "__iter__"))
 
 
