@@ -1,5 +1,6 @@
 """Compiled functions: decorators, files with a checksum, notices of what is being compiled."""
 
+import functools
 import hashlib
 import multiprocessing
 import os
@@ -7,6 +8,7 @@ import pickle
 import sys
 from pathlib import Path
 from time import perf_counter
+from types import FunctionType
 
 import numba
 from numba.core.caching import IndexDataCacheFile
@@ -15,7 +17,7 @@ from numba.extending import register_jitable
 
 from cuelearn.expect import warn_user
 
-__all__ = ["njit", "inlined", "inner", "loop", "CompilationNotice"]
+__all__ = ["njit", "inlined", "inner", "loop", "with_steps", "CompilationNotice"]
 
 #: Bytes of a checksum.
 LENGTH = hashlib.sha256().digest_size
@@ -111,6 +113,20 @@ def inner(function=None, **options):
     if function is None:
         return decorate
     return decorate(function)
+
+
+@functools.cache
+def with_steps(function, steps, compiled=loop):
+    """A compiled function with `steps`, a tuple of functions, in place of those of these names that it calls,
+    also in others that it calls. Both forms share a file of code, where the types of arguments differ."""
+    names = {**function.py_func.__globals__, **{step.__name__: step for step in steps}}
+    for name in set(function.py_func.__code__.co_names) & names.keys():
+        inner = getattr(names[name], "py_func", None)
+        if inner and names[name] not in steps and {s.__name__ for s in steps} & set(inner.__code__.co_names):
+            names[name] = with_steps(names[name], steps, inlined)
+    copied = FunctionType(function.py_func.__code__, names, function.__name__)
+    copied.__module__ = function.__module__
+    return compiled(copied)
 
 
 #: For functions with one caller: written into it before it is compiled, one level less at which all that they

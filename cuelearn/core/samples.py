@@ -109,8 +109,12 @@ def _without_unused(X, used, width=None, missing=False):
     places = feature_places(feature_names)
     unused = np.ones(n_features, dtype=bool)
     triples = used()
-    for name, _, columns in [("rbf", None, slice(None))] if triples is None else triples:
+    for name, kernel, columns in [("rbf", None, slice(None))] if triples is None else triples:
         index = resolve_columns(name, columns, X, n_features, places)
+        if getattr(kernel, "takes_text", False):
+            if not is_frame(X):
+                raise ValueError(f"cue {name!r}: texts need a DataFrame")
+            continue
         extract_columns(X, index, name, missing=missing)
         unused[index] = False
     if not unused.any():

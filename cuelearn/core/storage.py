@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator
 
 from cuelearn.expect import expect_instance
 
@@ -77,6 +78,8 @@ def _pack(value, arrays, where):
         return {KIND: "dict", "items": _pack([list(pair) for pair in value.items()], arrays, where)}
     if isinstance(value, (np.ndarray, np.generic)):
         return _pack_array(value, arrays, where)
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return {KIND: "dtype", "name": np.dtype(value).name}
     if isinstance(value, slice):
         return {KIND: "slice", "items": _pack([value.start, value.stop, value.step], arrays, where)}
     if issparse(value):
@@ -94,7 +97,7 @@ def _pack_array(value, arrays, where):
         return {KIND: "objects", "shape": list(value.shape), "items": _pack(list(value.flat), arrays, where)}
     if value.dtype.kind not in "biufcUS":
         raise TypeError(f"{where} has dtype {value.dtype}, which cannot be saved without pickle")
-    name = f"a{len(arrays)}"
+    name = next((name for name, held in arrays.items() if held is value), f"a{len(arrays)}")
     arrays[name] = np.asarray(value)
     return {KIND: "scalar" if isinstance(value, np.generic) else "array", "at": name}
 
@@ -121,7 +124,19 @@ def _state_of(value, where):
             return kind, value._asdict()
         if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
             return kind, {field.name: getattr(value, field.name) for field in dataclasses.fields(cls)}
+    if _is_transformer(cls):
+        return f"{cls.__module__}:{cls.__qualname__}", dict(vars(value))
     raise TypeError(f"{where} is a {cls.__name__}, which cannot be saved without pickle")
+
+
+def _is_transformer(cls):
+    """Whether it is a class of scikit-learn such as those in a `FeatureMap`, of plain attributes."""
+    return (
+        cls.__module__.startswith("sklearn.")
+        and "<" not in cls.__qualname__
+        and issubclass(cls, BaseEstimator)
+        and hasattr(cls, "transform")
+    )
 
 
 def unpack(plain, arrays):
@@ -136,6 +151,8 @@ def unpack(plain, arrays):
         return arrays[plain["at"]]
     if kind == "scalar":
         return arrays[plain["at"]][()]
+    if kind == "dtype":
+        return np.dtype(plain["name"]).type
     if kind == "frame":
         columns = {name: unpack(column, arrays) for name, column in plain["columns"]}
         return pd.DataFrame(columns, index=pd.RangeIndex(plain["rows"]))
@@ -157,6 +174,10 @@ def _class_of(kind):
     """The class that a file names by "module:name", or None. A public one is looked up in its package,
     wherever its module lies now."""
     module, _, name = kind.partition(":")
+    if module.startswith("sklearn."):
+        cls = getattr(importlib.import_module(module), name, None)
+        if isinstance(cls, type) and _is_transformer(cls):
+            return cls
     if not module.startswith("cuelearn."):
         return None
     package = importlib.import_module(".".join(module.split(".")[:2]))
@@ -171,6 +192,10 @@ def _class_of(kind):
 def _from_state(kind, state):
     """An object of this package; floats of objects that are not estimators must be finite."""
     cls = _class_of(kind)
+    if cls is not None and cls.__module__.startswith("sklearn."):
+        transformer = cls.__new__(cls)
+        vars(transformer).update(state)
+        return transformer
     plain = isinstance(cls, type) and (hasattr(cls, "_fields") or dataclasses.is_dataclass(cls))
     if not (plain or hasattr(cls, "_from_state")):
         raise ValueError(f"{kind} is not a class of this package that is saved")

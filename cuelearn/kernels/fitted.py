@@ -15,6 +15,7 @@ from cuelearn.kernels.specifications import (
     OF_SCALE,
     SPARSE,
     SYMMETRY_TOLERANCE,
+    FeatureMap,
     Function,
     Linear,
     as_range,
@@ -77,6 +78,8 @@ class FittedKernels:
         self.forms = []
         means = {}
         for (_, kernel, _), c in zip(triples, cue_of, strict=True):
+            if isinstance(kernel, FeatureMap):
+                kernel = self.cues[c].map
             root = self._root_of(kernel.quantity, c, wanted[c])
             if kernel.unresolved:
                 key = root, kernel.quantity
@@ -103,13 +106,15 @@ class FittedKernels:
                     f"kernel {name!r} takes at most {MOST_DENSE:,} sparse columns, got {len(index):,} for "
                     f"{kernel!r}: use Linear, Poly, RBF or Euclidean distances, or X.toarray()."
                 )
-            function = None
+            own = {}
             if isinstance(kernel, Function):
-                function = kernel
-            key = *index.tolist(), function
+                own["function"] = kernel
+            if isinstance(kernel, FeatureMap):
+                own["map"] = kernel
+            key = *index.tolist(), *own.values()
             if key not in numbers:
                 numbers[key] = len(cues)
-                cues.append(Cue(name, index, function=function))
+                cues.append(Cue(name, index, **own))
                 wanted.append(set())
             wanted[numbers[key]].add(kernel.quantity)
             cue_of.append(numbers[key])
@@ -125,6 +130,8 @@ class FittedKernels:
         for cue, quantities in zip(cues, wanted, strict=True):
             if quantities - SPARSE:
                 cue = cue._replace(dense=True)
+            if cue.map is not None:
+                cue = cue._replace(map=cue.map.fit(cue.known_columns_of(X, self.missing)))
             values = cue.columns_of(X, cue.index, self.missing)
             if self.missing:
                 values, lacks = _present(cue, values, quantities)
@@ -273,6 +280,7 @@ class FittedKernels:
         places = feature_places(feature_names)
         arrays = []
         absent = []
+        shared = {}
         for c, cue in enumerate(self.cues):
             if c not in needed and not self.missing:
                 arrays.append({})
@@ -280,7 +288,7 @@ class FittedKernels:
             index = cue.index
             if by_name:
                 index = np.array([place_of(cue.name, self.feature_names[i], places) for i in index])
-            raw = cue.columns_of(X_new, index, self.missing)
+            raw = cue.columns_of(X_new, index, self.missing, shared)
             if self.missing:
                 absent.append(self._fill_absent(c, raw))
             arrays.append(cue.arrays(raw, self.dtype) if c in needed else {})
@@ -339,7 +347,9 @@ class FittedKernels:
         widths = [{len(self.kernels), len(self.forms)}]
         for cue, held in zip(self.cues, self.train.arrays, strict=True):
             read = [rows.values.shape[1] for source, rows in held.items() if source != "matrix"]
-            widths.append({len(cue.index), *read} | (set() if cue.centre is None else {len(cue.centre)}))
+            if cue.map is None:
+                read.append(len(cue.index))
+            widths.append({*read} | (set() if cue.centre is None else {len(cue.centre)}))
         if any(len(sizes) > 1 for sizes in widths):
             raise ValueError("a bank with kernels or cues of different widths")
         return self
@@ -364,9 +374,35 @@ class Cue(NamedTuple):
     take: np.ndarray | None = None  # of a precomputed matrix: columns of the training samples
     function: Function | None = None  # gets the raw rows
     sparse: bool = False  # the training rows are; not centred, both scales are equal
+    map: FeatureMap | None = None  # from the columns to the rows
 
-    def columns_of(self, X, index, missing=False):
-        """The cue's columns of X, see `extract_columns`."""
+    def known_columns_of(self, X, missing):
+        """The columns that a feature map is fitted to: of samples that have the cue."""
+        columns = self.map.columns_of(X, self.index, self.name, missing)
+        if missing and not self.map.takes_text and not issparse(columns):
+            columns = columns[~lacking(columns, f"cue {self.name!r}")]
+        return columns
+
+    def _features(self, columns, missing):
+        if not missing or self.map.takes_text or issparse(columns):
+            return self.map.transform(columns, self.name)
+        absent = lacking(columns, f"cue {self.name!r}")
+        features = self.map.transform(np.where(absent[:, None], 0.0, columns), self.name)
+        if absent.any():
+            if issparse(features):
+                raise ValueError(f"cue {self.name!r}: missing='zero' needs features that are not sparse")
+            features[absent] = np.nan
+        return features
+
+    def columns_of(self, X, index, missing=False, shared=None):
+        """The cue's columns of X, see `extract_columns`, or their features, NaN where all columns are;
+        `shared` keeps the columns for other feature maps."""
+        if self.map is not None:
+            key = self.map.takes_text, *index.tolist()
+            shared = {} if shared is None else shared
+            if key not in shared:
+                shared[key] = self.map.columns_of(X, index, self.name, missing)
+            return self._features(shared[key], missing)
         values = extract_columns(X, index, self.name, missing=missing)
         if self.dense and issparse(values):
             return values.toarray()

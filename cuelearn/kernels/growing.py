@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.sparse import issparse
 
 from cuelearn.checkpoint import Changing
 from cuelearn.expect import expect, expect_shape, expect_word
@@ -15,6 +16,7 @@ from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.matrices import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
     OF_SCALE,
+    FeatureMap,
     Function,
     Linear,
     as_kernel,
@@ -38,6 +40,8 @@ def resolve_kernel(kernel, X):
             f"kernel must be computed from X here, got {kernel!r}; matrices need kernel='precomputed'"
         )
     check_first_batch([kernel], X.shape[0])
+    if isinstance(kernel, FeatureMap):
+        return kernel.fit(X)
     if kernel.unresolved:  # the bank issues the FeatureScaleWarning
         return KernelBank([("kernel", kernel, slice(None))], X, memory=0.0).kernels_[0]
     if kernel.quantity in OF_SCALE and uneven_spread(X):
@@ -68,6 +72,8 @@ def kernel_values(kernel, X, Z):
     number = X.dtype.type
     if isinstance(kernel, Function):
         return kernel(X, Z).astype(X.dtype)
+    X = features_of(kernel, X)
+    Z = features_of(kernel, Z)
     out = quantities(kernel.quantity, X, Z)
     if isinstance(kernel, Linear):
         return out
@@ -79,11 +85,22 @@ def kernel_values(kernel, X, Z):
     return np.exp(out, out=out)
 
 
+def features_of(kernel, X):
+    """X, or its features in the dtype of X."""
+    if not isinstance(kernel, FeatureMap):
+        return X
+    features = kernel.transform(X)
+    if issparse(features):
+        features = features.toarray()
+    return np.ascontiguousarray(features, dtype=X.dtype)
+
+
 def _self_values(kernel, X):
     if isinstance(kernel, Function):
         return kernel.own(X)
     if kernel.quantity != "product":
         return np.ones(X.shape[0])
+    X = features_of(kernel, X)
     own = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     return (own / kernel.divisor(X.shape[1]) + kernel.coef0) ** kernel.degree
 

@@ -5,8 +5,8 @@ A *cue* is a set of columns of ``X``; a *kernel* compares two samples on one cue
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
@@ -114,6 +114,90 @@ class Linear(Kernel):
 
     def divisor(self, n_columns):
         return 1.0
+
+
+@dataclass(frozen=True)
+class FeatureMap(Linear):
+    r"""The kernel of explicit features, :math:`k(x, z) = \langle \phi(x), \phi(z) \rangle`.
+
+    A kernel like the others; but a model of OM2, OBSCURE, PegasosMKL or UFOMKL with a hinge loss and only
+    feature maps, or `Linear` beside one, keeps no samples: class scores are ``sum_f kernel_weights_[f] *
+    features_f @ blocks_[f]``, with a list `blocks_` of weights (n_features, n_classes).
+
+    Parameters
+    ----------
+    transformer : transformer of scikit-learn, "passthrough" or None
+        From columns to features, maybe sparse. One of texts, such as HashingVectorizer, gets one column of a
+        DataFrame. A copy is fitted to the first samples, but a fitted transformer is used as it is.
+        "passthrough" and None leave the columns unchanged. Float32 columns of an array stay in float32, which
+        takes half the time.
+
+    Examples
+    --------
+    >>> from sklearn.kernel_approximation import RBFSampler
+    >>> from cuelearn.kernels import FeatureMap, KernelBank
+    >>> bank = KernelBank([("size", FeatureMap(RBFSampler(random_state=0)), [0])], [[0.0], [1.0]])
+    >>> bank.stack.shape, bank.diagonal.tolist()
+    ((1, 2, 2), [[1.0, 1.0]])
+    """
+
+    transformer: object = None
+
+    def __post_init__(self):
+        known = self.is_identity or hasattr(self.transformer, "transform")
+        if not known or isinstance(self.transformer, type):
+            raise TypeError(
+                "FeatureMap: transformer must be a transformer of scikit-learn, 'passthrough' or None, got "
+                f"{self.transformer!r}"
+            )
+
+    @property
+    def is_identity(self):
+        return self.transformer in (None, "passthrough")
+
+    @cached_property
+    def takes_text(self):
+        """Whether the cue is a column of texts."""
+        if self.is_identity:
+            return False
+        from sklearn.utils import get_tags  # slow to import
+
+        tags = get_tags(self.transformer).input_tags
+        return tags.string and not tags.two_d_array
+
+    def fit(self, columns):
+        """The feature map with a transformer that is fitted, if it was not."""
+        if self.is_identity:
+            return self
+        from sklearn.base import clone
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        try:
+            check_is_fitted(self.transformer)
+        except NotFittedError:
+            return replace(self, transformer=clone(self.transformer).fit(columns))
+        return self
+
+    def columns_of(self, X, index, name, missing=False):
+        """The columns `index` of X: numbers, as in `extract_columns`, or one column of texts."""
+        if not self.takes_text:
+            return extract_columns(X, index, name, missing=missing, single=True)
+        if len(index) != 1:
+            raise ValueError(f"cue {name!r}: texts must be one column, got {len(index)}")
+        column = X.iloc[:, index[0]] if is_frame(X) else X[:, index[0]]
+        return np.asarray(column).astype(str)
+
+    def transform(self, columns, name="features"):
+        """Features (n, n_features), float32 or float64, maybe sparse; ValueError if they are not finite."""
+        if self.is_identity:
+            return columns.copy()
+        features = self.transformer.transform(columns)
+        features = csr_array(features) if issparse(features) else np.asarray(features)
+        entries = features.data if issparse(features) else features
+        if features.ndim != 2 or not largest_entry(entries) <= LARGEST:
+            raise ValueError(f"cue {name!r}: features must be finite, of shape (n_samples, n_features)")
+        return features if features.dtype == np.float32 else features.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -478,9 +562,10 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     return index.astype(np.intp)
 
 
-def extract_columns(X, index, name, kind="cue", missing=False):
+def extract_columns(X, index, name, kind="cue", missing=False, single=False):
     """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`; sparse
-    columns without zeros, in order. With `missing` dense columns may hold NaN."""
+    columns without zeros, in order. With `missing` dense columns may hold NaN; with `single`, columns of an
+    array that float32 holds stay in it."""
     try:
         if is_frame(X):
             values = X.iloc[:, index]
@@ -491,10 +576,13 @@ def extract_columns(X, index, name, kind="cue", missing=False):
             kinds = {values.dtype.kind}
         if kinds & set("cmM"):
             raise ValueError("got complex numbers or times")
+        dtype = np.float64
+        if single and not is_frame(X) and np.can_cast(values.dtype, np.float32):
+            dtype = np.float32
         if is_frame(X):
             values = values.to_numpy(np.float64, copy=True, na_value=np.nan)
         else:
-            values = values.astype(np.float64)
+            values = values.astype(dtype)
     except (TypeError, ValueError) as error:
         if len(index) > 1 and not issparse(X):
             for i in index:  # find the column

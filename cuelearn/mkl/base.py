@@ -24,6 +24,7 @@ from cuelearn.core.estimator import (
 )
 from cuelearn.core.formulas import KERNEL_FACTOR
 from cuelearn.core.samples import (
+    FLOATS,
     as_generator,
     check_sample_weight,
     classes_and_labels,
@@ -32,14 +33,17 @@ from cuelearn.core.samples import (
     new_samples,
     repeated_rows,
     training_samples,
+    validate_samples,
     with_weight,
 )
 from cuelearn.expect import expect_word, require
 from cuelearn.kernels import CrossBank, FeatureScaleWarning, KernelBank, KernelStack
+from cuelearn.kernels.features import Batches, FeatureBank, are_batches, has_only_features
 from cuelearn.kernels.fitted import MEAN_SUBSAMPLE
 from cuelearn.kernels.matrices import one_warning, zero_blocks
 from cuelearn.kernels.rows import block_scores, combine, combined_kernel, quadratic_forms
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
+from cuelearn.mkl.optimum.blocks import BlockProblem
 from cuelearn.mkl.optimum.losses import Logistic
 from cuelearn.mkl.optimum.problem import LossProblem, MKLProblem, weights_of
 
@@ -93,8 +97,7 @@ class KernelModel(Estimator):
             weights = check_sample_weight(sample_weight, bank.n_samples)
             labels = self._labels(y, bank.n_samples, weights)
         else:
-            options = {**self._validation, "multi_output": self._multi_output, "accept_sparse": "csr"}
-            samples, y = training_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
+            samples, y = self._given_samples(X, y)
             weights = check_sample_weight(sample_weight, samples.shape[0])
             labels = self._labels(y, samples.shape[0], weights)
             kernels = self._scaled_kernels(samples, weights)
@@ -104,8 +107,29 @@ class KernelModel(Estimator):
         return labels, weights
 
     def _bank_of(self, kernels, samples, memory):
+        kind = FeatureBank if self._takes_blocks() else KernelBank
         options = {"normalize": self.normalize, "missing": self.missing}
-        return KernelBank(kernels, samples, memory=memory, **options)
+        return kind(kernels, samples, memory=memory, **options)
+
+    def _takes_blocks(self):
+        """Whether the model keeps blocks of features in place of samples."""
+        return False
+
+    def _given_samples(self, X, y):
+        """Checked samples and y; memory maps and batches are checked as they are read."""
+        options = {"used": lambda: given_kernels(self.kernels), "accept_sparse": "csr"}
+        blocks = self._takes_blocks()
+        if are_batches(X) and not blocks:
+            raise ValueError("X in batches needs kernels that are all a FeatureMap, and a hinge loss")
+        if blocks and isinstance(X, np.memmap):
+            X = Batches([(X, y)])
+        elif blocks and are_batches(X):
+            X = Batches(X, y)
+        else:
+            options |= {**self._validation, "multi_output": self._multi_output}
+            return training_samples(self, X, y, **options)
+        validate_samples(self, X.first[:1], dtype=FLOATS, **options)
+        return X, X.labels
 
     def _scaled_kernels(self, samples, sample_weight):
         """The kernels, with unequal weights of samples a ``scale="mean"`` of the repeated samples."""
@@ -122,13 +146,17 @@ class KernelModel(Estimator):
 
     @docs.documented
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Train.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n, n_features), or (n_kernels, n, n), KernelBank or KernelStack
+            A model that keeps no samples, see `FeatureMap`, also takes a memory map, and batches (X, y): an
+            iterable, a function that returns one, or an iterator, which is copied to temporary files.
+            Transformers are fitted to at most 5,000 samples, of the first batch.
         y : array-like, shape (n,), or (n, n_classes) for multi-label methods
+            None for batches; or the name of the column of labels in DataFrames.
         $sample_weight
 
         Returns
@@ -150,16 +178,25 @@ class KernelModel(Estimator):
         with one_warning(self.bank_.indefinite):
             self._train(labels, weights)
         self._finish()
+        if isinstance(self.bank_, FeatureBank):
+            self.bank_ = self.bank_.on()
         return self
 
     def _finish(self):
         """Hook after training."""
+
+    def _keep_blocks(self, blocks, kernel_weights, n_seen):
+        """Of features: `blocks_` (n_features, n_classes) in place of a support."""
+        self._keep(np.zeros((0, blocks.shape[1])), kernel_weights)
+        self.blocks_ = np.split(blocks, self.bank_.starts[1:-1])
+        self.n_seen_ = n_seen
 
     def _keep(self, dual_coef, kernel_weights):
         self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
         self.dual_coef_ = dual_coef[self.support_]
         self.kernel_weights_ = kernel_weights
         self.bank_support_ = self.support_
+        vars(self).pop("blocks_", None)
         self.n_seen_ = len(dual_coef)
 
     def _watch(self, show=None):
@@ -179,7 +216,10 @@ class KernelModel(Estimator):
         self.history_ = training.run.history()
 
     def _show(self, problem, coef, weights):
-        self._keep(problem.factor * coef, weights)
+        if problem.explicit:
+            self._keep_blocks(problem.factor * coef, weights, self.bank_.n_samples)
+        else:
+            self._keep(problem.factor * coef, weights)
 
     def _take_run(self, result):
         self.history_ = result.history
@@ -227,6 +267,11 @@ class KernelModel(Estimator):
         return n_rows, active, cross.blocks(reuse=True)
 
     def _class_scores(self, X):
+        if isinstance(getattr(self, "bank_", None), FeatureBank):
+            blocks = np.ascontiguousarray(np.concatenate(self.blocks_).T)
+            if not isinstance(X, np.memmap):  # which is checked as it is read
+                X = self._new_samples(X)
+            return self.bank_.scores(X, blocks, self.kernel_weights_)
         n_rows, active, blocks = self._blocks(X)
         scores = np.zeros((n_rows, self.dual_coef_.shape[1]))
         for rows, block in blocks:
@@ -251,7 +296,9 @@ class KernelModel(Estimator):
         names = [f"k{j}" for j in range(n_kernels)]
         if bank is not None:
             names = bank.names
-        if bank is not None and self.dual_coef_.ndim == 2:
+        if isinstance(bank, FeatureBank):
+            norms_sq = np.array([[np.vdot(block, block) for block in self.blocks_]])
+        elif bank is not None and self.dual_coef_.ndim == 2:
             forms = quadratic_forms(bank, self.dual_coef_, self.bank_support_)
             if n_rows > 1:
                 norms_sq = forms.T
@@ -452,6 +499,8 @@ class Stochastic(CombinedKernel, KernelModel):
 
     def _run(self, problem):
         options = {"tol": self.tol, "finish": self.finish, "rng": as_generator(self.random_state)}
+        if not problem.certified:
+            options["certify"] = False
         result = self._solve(problem, {**options, "callback": self._watch(), "verbose": self.verbose})
         self._show(problem, result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
@@ -472,7 +521,13 @@ class StochasticMKL(KernelClassifier, Stochastic):
         self._run(self._problem(labels, {**given, **weights}))
 
     def _problem(self, labels, options):
+        if isinstance(self.bank_, FeatureBank):
+            certified = self.tol is not None
+            return BlockProblem(self.bank_, labels, self.classes_.size, certified=certified, **options)
         return MKLProblem(self.bank_, labels, self.classes_.size, **options)
+
+    def _takes_blocks(self):
+        return has_only_features(self.kernels)
 
 
 TEXTS = {
@@ -535,6 +590,9 @@ class BatchMKL(StochasticMKL):
         if isinstance(self.loss, str) and self.loss in KERNEL_FACTOR:
             return super()._problem(labels, {**options, "loss": self.loss})
         return LossProblem(self.bank_, labels, self.loss, self.classes_.size, **options)
+
+    def _takes_blocks(self):
+        return isinstance(self.loss, str) and self.loss in KERNEL_FACTOR and super()._takes_blocks()
 
     @OfLogisticLoss
     def predict_proba(self, X):

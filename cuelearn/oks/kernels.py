@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn.compiled import njit
-from cuelearn.kernels import RBF, Chi2, CrossBank, Function, KernelBank, KernelStack, Linear, Poly
+from cuelearn.kernels import RBF, Chi2, CrossBank, FeatureMap, Function, KernelBank, KernelStack, Linear, Poly
 from cuelearn.kernels.growing import inverse_root
 from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.specifications import check_kernels, check_nonnegative, extract_columns
@@ -266,7 +266,7 @@ class Given:
 
 
 def has_functions(triples):
-    return any(isinstance(kernel, Function) for _, kernel, _ in triples)
+    return any(isinstance(kernel, (FeatureMap, Function)) for _, kernel, _ in triples)
 
 
 class Evaluated(Given):

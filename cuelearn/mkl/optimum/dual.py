@@ -456,28 +456,18 @@ class Ascent:
     few = FEW
 
     def __init__(self, problem, dual_point, norms_sq=None):
-        self.problem = problem
         n = problem.bank.n_samples
-        self.labels = problem.labels
-        self.limits = problem.limits
-        self.bound = 0.0
-        self.dual_point = np.zeros_like(dual_point)
-        self.n_updates = 0
-        self.objective = np.inf
-        self.value = None  # primal value at the present weights
-        self.best = None
-        self.relative = 1.0
-        self.near_relative = 1.0
+        dual_point = np.array(dual_point, dtype=np.float64)
         if norms_sq is None:
             norms_sq = problem.block_norms_sq(dual_point)
-        self.bound, scale, B = problem.dual_bound(dual_point, norms_sq)
+        bound, scale, B = problem.dual_bound(dual_point, norms_sq)
+        self._begin(problem, bound)
+        self.dual_point = np.zeros_like(dual_point)
         self.B = np.ascontiguousarray(scale * B)
         self.norms = scale * np.sqrt(norms_sq) / n
         if scale > 0.0 and B is not dual_point:
             self.norms = np.sqrt(problem.block_norms_sq(self.B)) / n
         self.usable = usable_groups(problem)
-        self.stride = 1.0
-        self.longest = 1.0 / (problem.p - 1.0)
         self._start_weights()
         support = np.flatnonzero(self.B.any(axis=1))
         if 0 < support.size <= min(self.few * n, self.room):  # solve it before all samples are checked
@@ -488,6 +478,21 @@ class Ascent:
             if n > WHOLE:
                 self.B[margin > 1.0 + SLACK] = 0.0
             self.fits = self.take_from(margin)
+
+    def _begin(self, problem, bound):
+        self.problem = problem
+        self.labels = problem.labels
+        self.limits = problem.limits
+        self.bound = bound
+        self.dual_point = None
+        self.n_updates = 0
+        self.objective = np.inf
+        self.value = None  # primal value at the present weights
+        self.best = None
+        self.relative = 1.0
+        self.near_relative = 1.0
+        self.stride = 1.0
+        self.longest = 1.0 / (problem.p - 1.0)
 
     def _start_weights(self):
         problem = self.problem
@@ -606,19 +611,28 @@ class Ascent:
         """Certify over all samples; returns the margins, infinite without weight."""
         problem = self.problem
         weights = np.exp(self.log_weights)
-        n = problem.bank.n_samples
         if problem.alpha > 0.0:
             primal = weights * self.norms
             weights[(self.norms <= problem.alpha) | (primal <= NOTHING * primal.max())] = 0.0
+        scores = self._all_scores(weights)
+        stretch, self.value, margin = self._primal(weights, scores, self.labels, self.limits)
+        if self.value < self.objective:
+            self.objective, self.best = self.value, (self._coefficients(), stretch * weights, self.norms**2)
+        self.relative = self.near_relative = self.gap / max(self.objective, np.finfo(float).tiny)
+        return np.where(self.limits > 0.0, margin, np.inf)
+
+    def _all_scores(self, weights):
+        """Scores of all samples at weights of the groups."""
+        problem = self.problem
+        n = problem.bank.n_samples
         of_kernels, of_scores = problem.split(problem.factor * weights)
         scores = kernel_scores(problem.bank, self.B, of_kernels) / n
         if problem.scores.shape[1]:
             scores += problem.scores @ (of_scores * (self.B.T @ problem.scores / n)).T
-        stretch, self.value, margin = self._primal(weights, scores, self.labels, self.limits)
-        if self.value < self.objective:
-            self.objective, self.best = self.value, (self.B / n, stretch * weights, self.norms**2)
-        self.relative = self.near_relative = self.gap / max(self.objective, np.finfo(float).tiny)
-        return np.where(self.limits > 0.0, margin, np.inf)
+        return scores
+
+    def _coefficients(self):
+        return self.B / self.problem.bank.n_samples
 
     @property
     def gap(self):
@@ -663,7 +677,7 @@ def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, t
     gap)` is called after each pass over all samples; `time_limit` is in seconds.
     """
     began = time.perf_counter()
-    ascent = problem.ascent(np.array(dual_point, dtype=np.float64), norms_sq)
+    ascent = problem.ascent(dual_point, norms_sq)
     target = NEAR_SHARE * tol
     rounds = 0
     last = np.inf

@@ -169,6 +169,10 @@ class MKLProblem:
     many_kernels = True
     # stochastic loops may maintain class scores
     keeps_scores = True
+    # blocks of features in place of kernel rows, see `BlockProblem`
+    explicit = False
+    # solvers keep dual variables
+    certified = True
 
     def __init__(
         self,

@@ -26,7 +26,9 @@ from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefi
 from cuelearn.kernels.specifications import as_samples, check_first_batch, check_kernels, check_samples
 from cuelearn.kernels.stack import new_kernels
 from cuelearn.mkl.base import StochasticMKL
+from cuelearn.mkl.optimum.blocks import BlockProblem
 from cuelearn.mkl.optimum.problem import MKLProblem
+from cuelearn.mkl.stochastic.blocks import BlockStream
 from cuelearn.mkl.stochastic.training import Rows, Stream, Training, add_update, predict, refresh_link
 
 __all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
@@ -258,13 +260,13 @@ class OM2(StochasticMKL):
             )
 
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """As in the other methods; `sample_weight` are factors on the updates."""
         if self.query is not None:
             self._refuse_balanced()
         super().fit(X, y, sample_weight)
         self._doubted = bool(self.bank_.indefinite)
-        if not self._is_precomputed():
+        if not self._is_precomputed() and not self._takes_blocks():
             X, *_ = check_samples(X)
             rows = X.iloc[self.support_] if hasattr(X, "iloc") else X[self.support_]
             self.support_vectors_ = self._checked(rows, ensure_min_samples=0)
@@ -305,11 +307,14 @@ class OM2(StochasticMKL):
             vars(self).pop("absent_", None)
         kept = self.support_.size
         given = self._is_precomputed()
+        blocks = self._takes_blocks()
         if given:
             batch, doubts = self._given_batch(X, first)
+        elif blocks:
+            batch, doubts = self._feature_batch(X, first), {}
         else:
             batch, doubts, samples, bank = self._new_batch(X, first)
-        n_batch = batch.n_batch
+        n_batch = batch.n_samples - kept
         labels = np.full(n_batch, -1)
         if not callable(y):
             labels = labels_within(labels_of(self, y, n_batch), self.classes_)
@@ -320,12 +325,17 @@ class OM2(StochasticMKL):
         if not self._doubted:  # warn once per stream
             self._doubted = warn_indefinite(doubts)
         earlier = np.zeros(kept, dtype=np.int64)
-        problem = MKLProblem(batch, np.concatenate([earlier, labels]), self.classes_.size, p=self.p)
-        place = np.arange(-kept, n_batch)  # negative: earlier samples
-        rows = Rows(batch.rows.reshape(-1), place, batch.n_samples, n_batch * batch.n_samples)
-        start = self.dual_coef_, self.block_norms_sq_
         cost = np.concatenate([earlier, cost])
-        stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
+        if blocks:
+            problem = BlockProblem(batch, labels, self.classes_.size, p=self.p, certified=False)
+            start = None if first else (np.concatenate(self.blocks_), self.block_norms_sq_)
+            stream = BlockStream(problem, start=start, cost=cost)
+        else:
+            problem = MKLProblem(batch, np.concatenate([earlier, labels]), self.classes_.size, p=self.p)
+            place = np.arange(-kept, n_batch)  # negative: earlier samples
+            rows = Rows(batch.rows.reshape(-1), place, batch.n_samples, n_batch * batch.n_samples)
+            start = self.dual_coef_, self.block_norms_sq_
+            stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
         if callable(y):
             stream.reveal = self._revealing(y, stream.samples, weights)
         if self.query is None:
@@ -339,8 +349,9 @@ class OM2(StochasticMKL):
 
         coef, self.kernel_weights_, *_ = stream.point()
         support = np.flatnonzero(coef.any(axis=1))
-        self.support_ = self._joined(n_batch)[support]
-        self.dual_coef_ = coef[support]
+        if not blocks:
+            self.support_ = self._joined(n_batch)[support]
+            self.dual_coef_ = coef[support]
         self.block_norms_sq_ = np.maximum(0.0, stream.dual.norms_sq)
         self.n_updates_ += stream.n_updates
         numbers = self.n_seen_ + visited
@@ -353,6 +364,9 @@ class OM2(StochasticMKL):
         if given:
             self.n_features_in_ = self.n_seen_
             vars(self).pop("bank_", None)
+        elif blocks:
+            self.bank_ = batch.on()
+            self._keep_blocks(coef, self.kernel_weights_, self.n_seen_)
         else:
             self.support_vectors_ = samples[support]
             self.bank_support_ = np.arange(support.size)
@@ -399,6 +413,14 @@ class OM2(StochasticMKL):
         diagonal = np.zeros((X.shape[0], columns.size))
         diagonal[:, -X.shape[1] :] = np.diagonal(X[:, :, seen:], axis1=1, axis2=2)
         return Batch(np.ascontiguousarray(X[:, :, columns]), diagonal), indefinite_batch(X, seen)
+
+    def _feature_batch(self, X, first):
+        X = as_samples(X)
+        checked = self._checked(X, reset=first)
+        samples = X if hasattr(X, "iloc") else checked
+        if first:
+            return self._bank_of(self.kernels, samples, 0.0)
+        return self.bank_.on(samples)
 
     def _new_batch(self, X, first):
         """The batch, and how kernels are indefinite on it; the support's samples and those of the batch, and

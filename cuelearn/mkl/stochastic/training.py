@@ -605,7 +605,10 @@ class Stream:
             factor = n / max(1.0, self.dual.now.step)
         else:
             factor = self.scale * self.problem.regularization * n / self.problem.q
-        return self.dual.coef.T * factor, np.maximum(0.0, self.dual.norms_sq) * factor**2
+        return self._dual_coefficients(factor), np.maximum(0.0, self.dual.norms_sq) * factor**2
+
+    def _dual_coefficients(self, factor):
+        return self.dual.coef.T * factor
 
 
 def gradient_norms_sq(problem, diagonal):
@@ -682,7 +685,10 @@ class Training:
         self.shuffle = shuffle
         self.sampling = sampling
         self.run = Run(callback, verbose=verbose)
-        self.stream = Stream(problem, **route)
+        kind = Stream
+        if problem.explicit:
+            from cuelearn.mkl.stochastic.blocks import BlockStream as kind  # it extends this module
+        self.stream = kind(problem, **route)
         self.step = 0
         self.epoch = 0
         self.visits = []
