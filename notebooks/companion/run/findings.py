@@ -15,8 +15,8 @@ FINDINGS = {
     "layers": (
         "Does OMCL, a second online learner on top of one for each cue, err less?",
         "Yes, less than the best single cue (by {omcl-1/objects:size} points on objects, "
-        "{omcl-1/activities:size} on activities, {omcl-1/numerals:size} on numerals) and than a vote; but one "
-        "learner on all features joined is better on activities.",
+        "{omcl-1/activities:size} on activities, {omcl-1/numerals:size} on numerals) and than a vote; but "
+        "one learner on all features joined is better on activities.",
     ),
     "online": (
         "Does learning the weights of kernels online pay?",
