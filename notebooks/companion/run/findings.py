@@ -14,9 +14,9 @@ from companion.run.records import read_verdicts
 FINDINGS = {
     "layers": (
         "Does OMCL, a second online learner on top of one for each cue, err less?",
-        "Yes: by {omcl-1/objects:size} points less than the best single cue on objects, "
-        "{omcl-1/activities:size} on activities, {omcl-1/numerals:size} on numerals, and less than a vote; "
-        "but one learner on all features joined is better on activities.",
+        "Yes, less than the best single cue (by {omcl-1/objects:size} points on objects, "
+        "{omcl-1/activities:size} on activities, {omcl-1/numerals:size} on numerals) and than a vote; but "
+        "one learner on all features joined is better on activities.",
     ),
     "online": (
         "Does learning the weights of kernels online pay?",
@@ -96,8 +96,9 @@ class _Judged(dict):
 
 
 def finding(name):
-    """The answer to the question of a finding, by the committed results."""
-    return with_numbers(FINDINGS[name][1], _Judged())
+    """The question and the answer of a finding, by the committed results, as Markdown."""
+    question, answer = FINDINGS[name]
+    return f"**{question}** {with_numbers(answer, _Judged())}"
 
 
 def counted():
@@ -130,8 +131,8 @@ def failed(table):
 def in_readme(readme):
     """A README with the number of claims that hold and the ten sentences between two comments."""
     lines = [textwrap.fill(counted(), 110), ""]
-    for name, (question, _) in FINDINGS.items():
-        lines.append(textwrap.fill(f"- **{question}** {finding(name)}", 110, subsequent_indent="  "))
+    for name in FINDINGS:
+        lines.append(textwrap.fill(f"- {finding(name)}", 110, subsequent_indent="  "))
     text = "\n".join(lines)
     renewed = f"<!-- findings -->\n{text}\n<!-- end -->"
     return re.sub(r"<!-- findings -->\n.*?\n<!-- end -->", lambda found: renewed, readme, flags=re.DOTALL)
