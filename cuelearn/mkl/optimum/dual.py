@@ -454,6 +454,7 @@ def kernel_scores(bank, coef, weights):
 
 class Ascent:
     few = FEW
+    inner_share = INNER_SHARE
 
     def __init__(self, problem, dual_point, norms_sq=None):
         n = problem.bank.n_samples
@@ -684,7 +685,7 @@ def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, t
     waited = 0
     while (ascent.best is None or ascent.relative > tol) and ascent.fits:
         rounds += 1
-        goal = max(target, INNER_SHARE * ascent.relative)
+        goal = max(target, ascent.inner_share * ascent.relative)
         relative, solved, margin = ascent.round(goal)
         late = time_limit is not None and time.perf_counter() - began > time_limit
         over = rounds >= max_rounds or late or not ascent.norms.any()
