@@ -275,3 +275,31 @@ def test_errors_name_what_was_expected():
 def test_another_loss_uses_the_kernels():
     model = UFOMKL(CUES, loss="logistic", random_state=0).fit(X, Y)
     assert model.support_.size and not hasattr(model, "blocks_")
+
+
+def without(X, seed):
+    """Samples of which some lack a cue, and which cues these are."""
+    lacks = np.random.default_rng(seed).random((len(X), len(CUES))) < 0.3
+    lacks[lacks.all(axis=1), 0] = False
+    X = X.copy()
+    for (_, _, columns), absent in zip(CUES, lacks.T, strict=True):
+        X[np.ix_(absent, columns)] = np.nan
+    return X, lacks
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_features_of_a_cue_that_a_sample_lacks_are_zeros(cls):
+    X_lacking, lacks = without(X, 0)
+    bank = KernelBank(CUES, X_lacking, dtype=np.float64, missing="zero")
+    K = np.asarray(bank.stack)
+    assert all(not K[f][absent].any() for f, absent in enumerate(lacks.T))
+    model, given = fitted(cls, missing="zero")
+    model.fit(X_lacking, Y)
+    given.fit(K, Y)
+    new, _ = without(NEW, 1)
+    wanted = given.decision_function(np.concatenate([rows for _, rows in bank.cross(new).blocks()], axis=1))
+    assert_allclose(model.decision_function(new), wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+    with pytest.raises(ValueError, match="cue 'shape': sample 2 must have numbers in all columns"):
+        model.fit(np.where(np.arange(N)[:, None] == 2, [np.nan] + 5 * [1.0], X), Y)
+    with pytest.raises(ValueError, match="none of sample 5"):
+        model.fit(np.where(np.arange(N)[:, None] == 5, np.nan, X), Y)
