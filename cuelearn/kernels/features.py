@@ -268,6 +268,15 @@ class FeatureBank:
             return csr_array(vstack([parts[rows.start] for rows in slices], format="csr"))
         return out
 
+    def weighted(self, X, weights):
+        """Features of samples X, those of each cue times its weight."""
+        columns = np.repeat(weights, np.diff(self.starts)).astype(self.dtype)
+        features = self.features(X)
+        if issparse(features):
+            return csr_array(features @ diags_array(columns))
+        features *= columns
+        return features
+
     def chunks(self, order):
         """Samples in order, some at a time: their sorted numbers, the visits among these, `FeatureRows`."""
         if self.held is not None:

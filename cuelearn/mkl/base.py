@@ -115,6 +115,9 @@ class KernelModel(Estimator):
         """Whether the model keeps blocks of features in place of samples."""
         return False
 
+    def _has_blocks(self):
+        return isinstance(getattr(self, "bank_", None), FeatureBank)
+
     def _given_samples(self, X, y):
         """Checked samples and y; memory maps and batches are checked as they are read."""
         options = {"used": lambda: given_kernels(self.kernels), "accept_sparse": "csr"}
@@ -178,7 +181,7 @@ class KernelModel(Estimator):
         with one_warning(self.bank_.indefinite):
             self._train(labels, weights)
         self._finish()
-        if isinstance(self.bank_, FeatureBank):
+        if self._has_blocks():
             self.bank_ = self.bank_.on()
         return self
 
@@ -267,7 +270,7 @@ class KernelModel(Estimator):
         return n_rows, active, cross.blocks(reuse=True)
 
     def _class_scores(self, X):
-        if isinstance(getattr(self, "bank_", None), FeatureBank):
+        if self._has_blocks():
             blocks = np.ascontiguousarray(np.concatenate(self.blocks_).T)
             if not isinstance(X, np.memmap):  # which is checked as it is read
                 X = self._new_samples(X)
@@ -383,12 +386,15 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     @property
     def _n_features_out(self):
+        if self._has_blocks():
+            return self.bank_.n_features
         return self.n_seen_
 
     def transform(self, X):
         r"""The combined kernel, for any machine with ``kernel="precomputed"``.
 
-        Divide it by its mean diagonal where the scale matters, as with the C of an SVM.
+        Of a model on explicit features these, times the roots of the weights: their products are the
+        combined kernel. Divide it by its mean diagonal where the scale matters, as with the C of an SVM.
 
         Parameters
         ----------
@@ -396,9 +402,9 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Returns
         -------
-        ndarray of float64, shape (n, n_train)
-            Columns are the training samples in order; those of `support_` times `dual_coef_` are the class
-            scores, up to a bias.
+        ndarray of float64, shape (n, n_train), or array or csr_array of float32, shape (n, n_features)
+            Of kernels columns are the training samples in order; those of `support_` times `dual_coef_` are
+            the class scores, up to a bias.
 
         Raises
         ------
@@ -424,6 +430,8 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         (True, True)
         """
         check_is_fitted(self)
+        if self._has_blocks():
+            return self.bank_.weighted(self._new_samples(X), np.sqrt(self.kernel_weights_))
         if not self._is_precomputed() and self.bank_.n_samples != self.n_seen_:
             raise ValueError(
                 "transform needs all training samples, which partial_fit and files of save do not keep: use "
@@ -436,8 +444,10 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return combined
 
     def fit_transform(self, X, y=None, **fit_params):
-        """`fit`; returns the combined kernel of the training samples, (n, n)."""
+        """`fit`; returns `transform` of the training samples."""
         self.fit(X, y, **fit_params)
+        if self._has_blocks():
+            return self.transform(X)
         return combined_kernel(self.bank_, self.kernel_weights_, 1.0)
 
 
@@ -521,7 +531,7 @@ class StochasticMKL(KernelClassifier, Stochastic):
         self._run(self._problem(labels, {**given, **weights}))
 
     def _problem(self, labels, options):
-        if isinstance(self.bank_, FeatureBank):
+        if self._has_blocks():
             certified = self.tol is not None
             return BlockProblem(self.bank_, labels, self.classes_.size, certified=certified, **options)
         return MKLProblem(self.bank_, labels, self.classes_.size, **options)

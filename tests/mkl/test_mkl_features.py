@@ -177,7 +177,10 @@ def frames():
     return (table[start : start + 40] for start in range(0, N, 40))
 
 
-@pytest.mark.parametrize("source", [pairs, pairs(), list(pairs()), frames()], ids=str)
+SOURCES = {"function": pairs, "generator": pairs(), "list": list(pairs()), "frames": frames()}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_a_stream_is_the_array(source):
     y = "label" if source is not pairs and not isinstance(source, list) and "frames" in str(source) else None
     model = OM2(CUES, n_epochs=1).fit(source, y)
@@ -303,3 +306,13 @@ def test_features_of_a_cue_that_a_sample_lacks_are_zeros(cls):
         model.fit(np.where(np.arange(N)[:, None] == 2, [np.nan] + 5 * [1.0], X), Y)
     with pytest.raises(ValueError, match="none of sample 5"):
         model.fit(np.where(np.arange(N)[:, None] == 5, np.nan, X), Y)
+
+
+def test_transform_gives_features_whose_products_are_the_combined_kernel():
+    model, given = fitted(UFOMKL)
+    inside = model.fit_transform(X, Y)
+    combined = given.fit_transform(kernels(), Y)
+    assert inside.shape == (N, 18) and model.get_feature_names_out().size == 18
+    assert_allclose(inside @ inside.T, combined, atol=1e-5)
+    assert_allclose(model.transform(NEW) @ inside.T, given.transform(kernels(NEW)), atol=1e-5)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(NEW), model.transform(NEW))
