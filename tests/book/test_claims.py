@@ -24,6 +24,7 @@ from companion.run.claims import (
     claim,
     claims,
     combine,
+    first_in_bold,
     judge,
     judge_part,
     learnt,
@@ -186,7 +187,7 @@ def test_the_headline_decides(rows):
     parts = parts_of({"as good on objects": NO, "sooner on scenes": NO, "sooner on objects": YES})
     found = combine("obs-2", parts, "A text.")
     assert (found.verdict, found.number, found.on, found.text) == ("holds", 0.5, "objects", "A text.")
-    assert found.sets() == "**objects: holds**; scenes: fails" and found.holding() == "1 of 3"
+    assert found.sets() == "objects: holds; scenes: fails" and found.holding() == "1 of 3"
     assert [row["is"] for row in found.part_rows()] == ["headline", "", ""]
     assert combine("obs-2", parts[:2]).verdict == "fails"  # on the next data set that is there
     assert combine("obs-2", parts[:1]).verdict == "not judged"
@@ -353,7 +354,7 @@ def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch, rows):
     (verdict,) = book.judge("om2-1")
     again = judge("om2-1", tmp_path)
     assert again == verdict and again.profile == "quick"
-    assert verdict.verdict == "holds" and verdict.sets() == "**Pendigits: holds**; streams: fails"
+    assert verdict.verdict == "holds" and verdict.sets() == "Pendigits: holds; streams: fails"
     assert verdict.number == numbers.mean() and verdict.unit == "row" and verdict.n == 5
     assert verdict.text == "Of all parts."
     parts = read_parts(tmp_path)
@@ -390,7 +391,8 @@ def test_original_data_beside_the_results(tmp_path, rows, runs, monkeypatch):
     claim("om2-1", "thesis-fig-4.1", Mean("a", "points", "x", at_most=2.0), table="thesis-fig-4.1")
     found = judge("om2-1", tmp_path)
     assert (found.verdict, found.on) == ("fails", "Flowers-17")
-    assert found.sets() == "**Flowers-17: fails**; Pendigits: holds"
+    assert found.sets() == "Flowers-17: fails; Pendigits: holds"
+    assert first_in_bold(found.sets(), "om2-1") == "**Flowers-17: fails**; Pendigits: holds"
     (tmp_path / "original" / "thesis-fig-4.1.csv").unlink()
     assert judge("om2-1", tmp_path).on == "Pendigits"
 

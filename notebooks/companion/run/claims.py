@@ -141,10 +141,7 @@ class Verdict(NamedTuple):
         by_set = headlines(self.claim, self.parts)
         first = [on for on in by_set if on == self.on]
         order = dict.fromkeys([*first, *by_set])
-        said = {on: f"{on}: {by_set[on].standing}" for on in order}
-        if len(said) > 1 and claims().loc[self.claim, "decides"] != "all":
-            said |= {on: f"**{said[on]}**" for on in first}
-        return "; ".join(said.values())
+        return "; ".join(f"{on}: {by_set[on].standing}" for on in order)
 
     def holding(self):
         """How many of the parts hold, and of how many."""
@@ -173,7 +170,7 @@ class Verdict(NamedTuple):
         number = number_text(self)
         facts = {
             f"{self.measure} (wanted: {self.wanted})": number,
-            "Data": self.sets() if number else "",
+            "Data": first_in_bold(self.sets(), self.claim) if number else "",
             "What one learns": learnt(self),
         }
         lines = [f"{name}: {fact.rstrip('.')}." for name, fact in facts.items() if fact]
@@ -183,6 +180,14 @@ class Verdict(NamedTuple):
         summary = f"{self.holding()} parts hold"
         details = part_by_part(self.part_rows(), self.text)
         return f"{shown}\n\n<details><summary>{summary}</summary>\n\n{details}\n\n</details>"
+
+
+def first_in_bold(sets, claim):
+    """How methods stand on each data set, with the first, if it alone decides, in bold."""
+    first, others, rest = sets.partition("; ")
+    if not others or claims().loc[claim, "decides"] == "all":
+        return sets
+    return f"**{first}**{others}{rest}"
 
 
 def _row_of_part(claim, part, role):

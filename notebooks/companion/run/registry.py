@@ -248,7 +248,6 @@ class Chapter:
         table = read_verdicts(self.store.directory).set_index("id")
         table = table[(table["chapter"] == self.name) & (table["verdict"] != "not judged")]
         table["number"] = [number_text(row, " ({} to {})") for row in table.itertuples()]
-        table["sets"] = table["sets"].str.replace("**", "")
         return table[["verdict", "number", "wanted", "sets", "n", "unit"]].replace("none", "")
 
     def title(self, name):

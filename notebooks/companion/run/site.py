@@ -18,7 +18,16 @@ import pandas as pd
 from PIL import Image
 
 from companion import FOLDER
-from companion.run.claims import VERDICTS, claims, judge_of, number_text, of_units, part_by_part, with_labels
+from companion.run.claims import (
+    VERDICTS,
+    claims,
+    first_in_bold,
+    judge_of,
+    number_text,
+    of_units,
+    part_by_part,
+    with_labels,
+)
 from companion.run.figures import markdown_table
 from companion.run.findings import FINDINGS, failed, finding
 from companion.run.gallery import SHOWN, times
@@ -335,7 +344,8 @@ def _verdict(row, parts):
         units = f"; {of_units(row.n, row.unit)}" if row.n else ""
         wanted = f" (wanted: {row.wanted})" if row.wanted else ""
         lines += [f"**Ours:** {with_labels(row.measure)}: {number}{wanted}{units}. Data: {row.data}.", ""]
-        lines += [f"**On each data set:** {row.sets}. Parts that hold: {row.holding}.", ""]
+        sets = first_in_bold(row.sets, row.id)
+        lines += [f"**On each data set:** {sets}. Parts that hold: {row.holding}.", ""]
     if row.learnt:
         lines += [f"**What one learns.** {row.learnt}", ""]
     lines += [":::{dropdown} Part by part", part_by_part(parts.to_dict("records"), row.text), ":::"]
