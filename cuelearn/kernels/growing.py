@@ -182,9 +182,10 @@ class SupportSet(Changing):
             rows[:, :size] *= self._scale[:size].astype(X.dtype)
             rows[:, size:] *= scale.astype(X.dtype)
             diagonal = (diagonal > 0.0).astype(np.float64)
-        rows[absent] = 0.0
-        rows[:, size:][:, absent] = 0.0
-        diagonal[absent] = 0.0
+        if absent.any():
+            rows[absent] = 0.0
+            rows[:, size:][:, absent] = 0.0
+            diagonal[absent] = 0.0
         return rows, diagonal, np.arange(size), np.arange(size, size + n)
 
     def add(self, X, chosen):
@@ -208,7 +209,8 @@ class SupportSet(Changing):
         if self.normalize:
             rows *= inverse_root(_self_values(self.kernel, X))[:, None].astype(X.dtype)
             rows *= self._scale[: self.size].astype(X.dtype)
-        rows[absent] = 0.0
+        if absent.any():
+            rows[absent] = 0.0
         return rows
 
     def _state(self):
