@@ -186,7 +186,9 @@ class FeatureMap(Linear):
         if len(index) != 1:
             raise ValueError(f"cue {name!r}: texts must be one column, got {len(index)}")
         column = X.iloc[:, index[0]] if is_frame(X) else X[:, index[0]]
-        return np.asarray(column).astype(str)
+        texts = np.empty(len(column), dtype=object)  # an array of strings would be as wide as the longest
+        texts[:] = [str(text) for text in column]
+        return texts
 
     def transform(self, columns, name="features"):
         """Features (n, n_features), float32 or float64, maybe sparse; ValueError if they are not finite."""

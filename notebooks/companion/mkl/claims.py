@@ -806,3 +806,89 @@ below = with_zero_blocks("below dropping at {share:.0%}", "OBSCURE, dropped", -0
 claim("miss-2", "missing-cues", below, **SHARES)
 level = with_zero_blocks("no worse than the SVM at {share:.0%}", "SVM, zero blocks", 0.01)
 claim("miss-3", "missing-cues", level, by=["task", "share"], wide="error")
+
+
+#: Of the time of exact kernels, and test errors that count on digits, as in `obs-8`.
+TENTH, COUNTED = 1 / 10, 0.002
+#: What a million samples may take: CPU seconds of a pass and of a certified fit, bytes.
+PASS, CERTIFIED, BYTES = 180.0, 3600.0, 1.5e9
+
+
+def at_each_n(results, method, rival):
+    """Runs of both methods by n, the largest first."""
+    table = results.table("many-samples")
+    both = table[table["method"].isin([method, rival])].pivot(index=["n", "seed"], columns="method")
+    repeated = both.dropna(subset=[("error", rival), ("error", method)])
+    sizes = sorted(set(repeated.index.get_level_values("n")), reverse=True)
+    return {n: repeated.loc[n] for n in sizes if len(repeated.loc[n]) > 1}
+
+
+def by_n(results, method, rival, says, part):
+    """A part at each n; that at the largest one has no n in its name."""
+    for k, (n, runs) in enumerate(at_each_n(results, method, rival).items()):
+        yield part(f"{says}, n = {n:,}" if k else says, runs, f"n = {n:,}")
+
+
+@claim("many-1", "many-samples")
+def many_1(results):
+    def part(says, runs, at):
+        measure = f"CPU seconds to a certified gap of 5%, features over exact kernels, {at}"
+        seconds = runs["seconds"]
+        return Mean(says, measure, seconds["UFOMKL"], seconds["UFOMKL exact"], ratio=True, at_most=TENTH)
+
+    yield from by_n(results, "UFOMKL", "UFOMKL exact", "in a tenth of the time", part)
+
+
+@claim("many-2", "many-samples")
+def many_2(results):
+    def part(says, runs, at):
+        measure = f"difference of test errors, features minus exact kernels, {at}"
+        return Mean(says, measure, runs["error"]["UFOMKL"], runs["error"]["UFOMKL exact"], at_most=HALF_POINT)
+
+    yield from by_n(results, "UFOMKL", "UFOMKL exact", "at most half a point more", part)
+
+
+@claim("many-3", "many-samples")
+def many_3(results):
+    for rival in ("SGD", "UFOMKL one pass"):
+
+        def part(says, runs, at, rival=rival):
+            measure = f"difference of test errors after one pass, OM-2 minus {rival}, {at}"
+            errors = runs["error"]
+            return Mean(says, measure, errors["OM2"], errors[rival], at_most=0.0, relevant=COUNTED)
+
+        yield from by_n(results, "OM2", rival, f"below {rival}", part)
+
+
+@claim("many-4", "many-samples")
+def many_4(results):
+    table = results.table("many-samples")
+    pass_of_a_million = "a pass within 3 CPU minutes and 1.5 GB"
+    certified = "certified within 60 CPU minutes"
+    if table["n"].max() < 1_000_000:
+        text = "Only the profile full reads a million samples."
+        yield NotJudged(pass_of_a_million, text=text)
+        yield NotJudged(certified, text=text)
+        return
+    last = rows(table, n=1_000_000).set_index("method")
+    for method, says in {"OM2": pass_of_a_million, "UFOMKL one pass": "the same of UFO-MKL"}.items():
+        seconds, memory = last.loc[method, ["seconds", "memory"]]
+        text = f"It holds {memory / 1e9:.2f} GB beside the data."
+        yield Finding(says, "CPU seconds", seconds <= PASS and memory <= BYTES, seconds, text=text)
+    seconds, gap = last.loc["UFOMKL", ["seconds", "gap"]]
+    within = seconds <= CERTIFIED and gap <= GAP
+    yield Finding(certified, "CPU seconds", within, seconds, text=f"The certified gap is {gap:.1%}.")
+
+
+both = "difference of test errors, both cues minus {b_title}"
+alone = Mean("below {b_title}", both, "UFOMKL", "{b}", at_most=0.0)
+linear = Mean(
+    "no worse than LinearSVC",
+    "difference of test errors, UFO-MKL minus LinearSVC on joined features",
+    "UFOMKL",
+    "LinearSVC",
+    at_most=HALF_POINT,
+)
+names = {"UFOMKL code": "code alone", "UFOMKL documentation": "documentation alone"}
+texts_of = {"table": "many-texts.runs", "wide": "error"}
+claim("many-5", "many-texts", Each(alone, b=names), Each(linear), **texts_of)

@@ -33,7 +33,9 @@ AXES = {
     "bound": ("bound", "linear"),
     "epoch": ("epoch", "plain"),
     "error": ("error [%]", "linear"),
+    "memory": ("memory [MB]", "log"),
     "mistakes": ("mistakes in one pass", "linear"),
+    "n": ("training samples n", "plain"),
     "n_epochs_online": ("online epochs at most", "plain"),
     "n_kernels": ("number of kernels F", "plain"),
     "n_train": ("training samples n", "plain"),
@@ -597,5 +599,19 @@ def missing_cues(table):
             curve(ax, own, "share", "accuracy", factor=100, marker=".", **look)
         ax.set(title=LACKING[task], xlabel="share of missing cues", ylim=(0, 101))
     axes[0, 0].set_ylabel("test accuracy [%]")
+    legend(fig, axes, 3)
+    return fig
+
+
+def many_samples(table):
+    """CPU seconds, memory and test error against the number of samples: means of the draws there are."""
+    means = table.groupby(["method", "n"], sort=False)[["seconds", "memory", "error"]].mean().reset_index()
+    means = means.assign(memory=means["memory"] / 1e6, seed=0)
+    fig, axes = panels(3, size=(9.6, 3.8))
+    for ax, y in zip(axes[0], ("seconds", "memory", "error"), strict=True):
+        panel(ax, means, "n", y)
+        log_axis(ax.xaxis)
+        ax.set_ylabel("test error [%]" if y == "error" else AXES[y][0])
+    log_axis(axes[0, 2].yaxis, plain=True)
     legend(fig, axes, 3)
     return fig
