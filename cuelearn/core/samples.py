@@ -44,6 +44,7 @@ __all__ = [
     "labels_within",
     "single_samples",
     "warn_if_sorted",
+    "warn_of_classes",
     "check_sample_weight",
     "class_weights",
     "loss_weights",
@@ -206,16 +207,18 @@ def labels_within(y, classes):
 
 def warn_if_sorted(estimator, labels, n_epochs):
     """Warn if the single pass of a learner sees the classes one after another."""
-    if estimator.shuffle or n_epochs > 1:
-        return
+    if not estimator.shuffle and n_epochs == 1:
+        how = "the samples once in this order"
+        warn_of_classes(estimator, labels, how, "Set shuffle=True, or permute the samples.")
+
+
+def warn_of_classes(estimator, labels, how, cure):
+    """Warn if one class comes after another: `how` they are visited, and what to do."""
     n_classes = np.unique(labels).size
     blocks = np.count_nonzero(np.diff(labels)) + 1 == n_classes
     if blocks and labels.size >= 10 * n_classes:
         name = type(estimator).__name__
-        warn_user(
-            f"y is sorted by class, and {name} visits the samples once in this order: it forgets the first "
-            "classes. Set shuffle=True, or permute the samples."
-        )
+        warn_user(f"y is sorted by class, and {name} visits {how}: it forgets the first classes. {cure}")
 
 
 # Range of positive weights, for sums and quotients in float64.

@@ -231,6 +231,10 @@ class FeatureBank:
         new._set(None if X is None else as_batches(X))
         return new
 
+    @property
+    def in_batches(self):
+        return self._source.ends.size > 1
+
     def restrict(self, support, *, resident=False):
         """The bank to save: without samples."""
         return self.on()

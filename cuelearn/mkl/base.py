@@ -34,6 +34,7 @@ from cuelearn.core.samples import (
     repeated_rows,
     training_samples,
     validate_samples,
+    warn_of_classes,
     with_weight,
 )
 from cuelearn.expect import expect_word, require
@@ -595,6 +596,11 @@ class BatchMKL(StochasticMKL):
         "loss": [StrOptions({*KERNEL_FACTOR, "logistic", "squared_hinge"}), *LOSS],
         "finish": ["boolean"],
     }
+
+    def _train(self, labels, sample_weight):
+        if self._has_blocks() and self.bank_.in_batches and self.tol is None and self.n_epochs == 1:
+            warn_of_classes(self, labels, "batches once, one after another", "Mix the classes in each batch.")
+        super()._train(labels, sample_weight)
 
     def _problem(self, labels, options):
         if isinstance(self.loss, str) and self.loss in KERNEL_FACTOR:

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from estimators import ESTIMATORS, OF_SAMPLES, data, make
 
+from cuelearn.kernels import FeatureMap
+from cuelearn.mkl import UFOMKL
+
 ONLINE = [n for n in OF_SAMPLES if "shuffle" in inspect.signature(ESTIMATORS[n]).parameters]
 
 
@@ -25,3 +28,17 @@ def test_sorted_classes_are_noticed(name):
     assert n_warnings == [1, 0]
     assert not messages(name, X[order], y[order], shuffle=False, n_epochs=2)
     assert not messages(name, X, y, shuffle=False, n_epochs=1)
+
+
+def test_batches_of_one_class_each_are_noticed():
+    X, y = data("UFOMKL")
+    cues = [("all", FeatureMap(None), slice(None))]
+    order = np.argsort(y, kind="stable")
+    sorted_batches = list(zip(np.array_split(X[order], 5), np.array_split(y[order], 5), strict=True))
+    model = UFOMKL(cues, tol=None, n_epochs=1, random_state=0)
+    with pytest.warns(UserWarning, match="Mix the classes in each batch"):
+        model.fit(sorted_batches)
+    for other, options in ((sorted_batches, {"tol": 0.01}), ([(X, y), (X, y)], {})):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            model.set_params(**options).fit(other)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import RBFSampler
 
 from cuelearn.core.estimator import load
+from cuelearn.datasets import load_mnist
 from cuelearn.kernels import RBF, FeatureMap, KernelBank, Linear
 from cuelearn.kernels.features import FeatureBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, PegasosMKL
@@ -137,22 +138,45 @@ def test_the_certificate_is_that_of_the_definitions(alpha, memory):
     assert dual - 1e-9 <= ascent.bound <= primal
 
 
+def general_optimum(Phi, starts, labels, p, C, alpha):
+    """Of the primal problem, by an interior-point method."""
+    n, width = Phi.shape
+    is_class = np.eye(labels.max() + 1)[labels]
+    W = cp.Variable((width, is_class.shape[1]))
+    scores = Phi @ W
+    own = cp.sum(cp.multiply(scores, is_class), axis=1)
+    rivals = cp.max(scores - 1e3 * is_class, axis=1)
+    norms = cp.hstack([cp.norm(W[a:b], "fro") for a, b in zip(starts, starts[1:], strict=False)])
+    value = cp.square(cp.pnorm(norms, p)) / (2 * C * n) + alpha * cp.sum(norms)
+    value += cp.sum(cp.pos(1 - own + rivals)) / n
+    return cp.Problem(cp.Minimize(value)).solve(solver=cp.CLARABEL)
+
+
+def assert_certified(model, optimum, tol):
+    assert model.dual_gap_ <= tol * model.objective_
+    rounding = 1e-6 * optimum
+    assert model.objective_ - model.dual_gap_ - rounding <= optimum <= model.objective_ + rounding
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 def test_the_certificate_holds_the_optimum_of_a_general_solver(alpha):
     bank, Phi = features()
-    p = 1.5
-    W = cp.Variable((Phi.shape[1], 3))
-    scores = Phi @ W
-    own = cp.sum(cp.multiply(scores, np.eye(3)[Y]), axis=1)
-    rivals = cp.max(scores - 1e3 * np.eye(3)[Y], axis=1)
-    norms = cp.hstack([cp.norm(W[a:b], "fro") for a, b in zip(bank.starts, bank.starts[1:], strict=False)])
-    value = cp.square(cp.pnorm(norms, p)) / (2 * 2.0 * N) + alpha * cp.sum(norms)
-    value += cp.sum(cp.pos(1 - own + rivals)) / N
-    optimum = cp.Problem(cp.Minimize(value)).solve(solver=cp.CLARABEL)
-    model = UFOMKL(CUES, p=p, C=2.0, alpha=alpha, tol=1e-3, random_state=0).fit(X, Y)
-    assert model.dual_gap_ <= 1e-3 * model.objective_
-    rounding = 1e-6 * optimum
-    assert model.objective_ - model.dual_gap_ - rounding <= optimum <= model.objective_ + rounding
+    optimum = general_optimum(Phi, bank.starts, Y, 1.5, 2.0, alpha)
+    model = UFOMKL(CUES, p=1.5, C=2.0, alpha=alpha, tol=1e-3, random_state=0).fit(X, Y)
+    assert_certified(model, optimum, 1e-3)
+
+
+@pytest.mark.long
+def test_the_certificate_of_2000_digits_holds_the_optimum():
+    data = load_mnist(n_train=6000, n_test=0)
+    rows = np.flatnonzero(data.y < 4)[:2000]
+    digits, labels = data.X[rows], data.y[rows]
+    maps = [FeatureMap(RBFSampler(gamma=0.02, n_components=16, random_state=k)) for k in range(4)]
+    cues = list(zip(data.cues, maps, data.cues.values(), strict=True))
+    model = UFOMKL(cues, p=1.2, C=1.0, alpha=0.01, random_state=0).fit(digits, labels)
+    Phi = model.bank_.features(digits).astype(float)
+    optimum = general_optimum(Phi, model.bank_.starts, labels, 1.2, 1.0, 0.01)
+    assert_certified(model, optimum, 1e-2)
 
 
 def test_the_ascent_starts_from_any_dual_point():
