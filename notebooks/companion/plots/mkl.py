@@ -440,22 +440,26 @@ def norm_balls(theta=(1.0, 0.6)):
     return fig
 
 
-def two_stages(switch=300.0, early=12.0):
-    """OBSCURE's two stages, schematic: distance to the optimum against visits; the first cut off as well."""
+def two_stages(table):
+    """The suboptimality of OBSCURE in both stages of one run, with the jump between them."""
+    run = where(table, method="OBSCURE", seed=table["seed"].min())
+    online = where(run, stage="online")
+    batch = where(run, stage="batch")
     fig, (ax,) = beside(1)
-    visits = np.geomspace(1.0, 1e5, 400)
-    fixed = 30.0 / (1.0 + visits / 5.0) + 0.3
-    shrinking = fixed / (1.0 + np.maximum(0.0, visits - switch) / 900.0)
-    online = method_style("OBSCURE online", marker="", label="online stage: fixed steps, into the region")
-    batch = method_style("OBSCURE", marker="", label="batch stage: shrinking steps, to the optimum")
-    ax.plot(visits, 30.0 / (1.0 + visits / 300.0), ":", color=GREY, label="shrinking steps from zero")
-    ax.plot(visits, fixed, **online)
-    ax.plot(visits[visits > switch], shrinking[visits > switch], **batch)
-    thrown = 30.0 / (1.0 + (visits - early) / 900.0)
-    cut = method_style("OBSCURE", marker="", linestyle=":", label="batch stage after an online stage cut off")
-    ax.plot(visits[visits > early], thrown[visits > early], **cut)
-    ax.set(xscale="log", yscale="log", title="schematic, no data")
-    ax.set(xlabel="visits", ylabel="distance to the optimum", yticklabels=[])
+    ax.plot(online["epoch"], online["suboptimality"], **method_style("OBSCURE online", marker="."))
+    ends = pd.concat([online.tail(1), batch])
+    label = "OBSCURE, batch stage"
+    ax.plot(ends["epoch"], ends["suboptimality"], **method_style("OBSCURE", marker=".", label=label))
+    points = (
+        (online.iloc[-1], "the online stage ends", (-10, 4), "right", "bottom"),
+        (batch.iloc[0], "after one epoch of the batch stage", (8, 0), "left", "center"),
+        (batch.iloc[-1], "the run ends", (0, 10), "right", "bottom"),
+    )
+    for row, says, offset, side, height in points:
+        text = f"{says}: {row['suboptimality']:.3g}"
+        place = {"textcoords": "offset points", "ha": side, "va": height, "fontsize": 8}
+        ax.annotate(text, (row["epoch"], row["suboptimality"]), offset, **place)
+    ax.set(xscale="log", yscale="log", xlabel="epochs", ylabel=AXES["suboptimality"][0])
     ax.legend(loc="lower left")
     return fig
 
