@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from cuelearn.checkpoint import Changing
 from cuelearn.expect import expect, expect_shape, expect_word
 from cuelearn.kernels.bank import KernelBank
+from cuelearn.kernels.features import FeatureBank, FeatureRows
 from cuelearn.kernels.matrices import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
     OF_SCALE,
@@ -106,7 +107,9 @@ def _self_values(kernel, X):
 
 
 def filled(X):
-    """X with zeros in rows of NaN, which lack the cue, and which these are."""
+    """X with zeros in rows of NaN, which lack the cue, and which these are; no texts or sparse rows."""
+    if not isinstance(X, np.ndarray):
+        return X, np.zeros(X.shape[0], dtype=bool)
     absent = np.isnan(X[:, 0])
     if absent.any():
         X = np.where(absent[:, None], 0.0, X)
@@ -271,6 +274,63 @@ class PrecomputedSupport(Changing):
     @classmethod
     def _from_state(cls, state):
         return cls(**state)
+
+
+class FeatureSupport(Changing):
+    """The same for a kernel of explicit features, of which no sample is kept: a `FeatureBank` of one cue. An
+    unfitted transformer is fitted to the samples of the first batch that have the cue."""
+
+    precomputed = False
+    size = 0
+
+    def __init__(self, kernel, normalize, first):
+        first, absent = filled(first)
+        if absent.all():
+            kernel = kernel.fit(first[:0])  # raises unless it is fitted
+        elif absent.any():
+            first = first[~absent]
+        cue = [("kernel", kernel, slice(None))]
+        self.bank = FeatureBank(cue, first, normalize=normalize, memory=0.0).on()
+
+    @property
+    def kernel(self):
+        return self.bank.triples[0][1]
+
+    @property
+    def samples(self):
+        return np.zeros((0, len(self.bank.triples[0][2])))
+
+    def check(self, X):
+        return X
+
+    def doubt(self, X):
+        return None
+
+    def batch(self, X):
+        """`FeatureRows` of a batch, without entries for samples that lack the cue."""
+        X, absent = filled(X)
+        rows = FeatureRows.of(self.bank.features(X), self.bank.starts)
+        rows.begin[absent, 1] = rows.begin[absent, 0]
+        return rows
+
+    def add(self, X, chosen):
+        """Nothing: see `SupportSet.add`."""
+
+    def scores(self, X, coef):
+        """Scores (n, n_classes) of samples for weights (n_classes, n_features)."""
+        X, absent = filled(X)
+        scores = self.bank.scores(X, np.ascontiguousarray(coef), np.ones(1))
+        scores[absent] = 0.0
+        return scores
+
+    def _state(self):
+        return {"bank": self.bank}
+
+    @classmethod
+    def _from_state(cls, state):
+        self = cls.__new__(cls)
+        self.bank = state["bank"]
+        return self
 
 
 def distance_matrix(X, metric, *, n_jobs=1):

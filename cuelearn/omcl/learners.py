@@ -19,8 +19,8 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from cuelearn.compiled import inner, njit
 from cuelearn.core.estimator import NON_NEGATIVE, POSITIVE, KernelLike, Number, parameters
-from cuelearn.kernels import RBF
-from cuelearn.kernels.growing import PrecomputedSupport, SupportSet, filled
+from cuelearn.kernels import RBF, FeatureMap
+from cuelearn.kernels.growing import FeatureSupport, PrecomputedSupport, SupportSet
 from cuelearn.omcl.base import (
     INEXACT,
     N_PROJECTED,
@@ -28,7 +28,6 @@ from cuelearn.omcl.base import (
     REFACTOR_FROM,
     SEEN,
     SIZE,
-    CueLearner,
     Hypothesis,
     Trace,
     documented,
@@ -38,6 +37,7 @@ from cuelearn.omcl.base import (
     predict,
     write_log,
 )
+from cuelearn.omcl.planes import PlaneLearner
 
 __all__ = [
     "KernelLearner",
@@ -160,8 +160,8 @@ class KernelHypothesis(Hypothesis):
 
 
 @parameters
-class KernelLearner(CueLearner):
-    """Base of learners on one kernel; `_pass(visits, expansion, log)` visits a batch."""
+class KernelLearner(PlaneLearner):
+    """Base of learners on one kernel; `_pass(visits, expansion, log)` visits a batch, `_step()` a block."""
 
     _parameter_constraints = {"kernel": [KernelLike(), None]}
     _learnt = ("_hypothesis", "_support", "_joined")
@@ -174,12 +174,15 @@ class KernelLearner(CueLearner):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _open(self, X, n_classes):
+        self._joined = np.empty(0, dtype=np.int64)
+        if self._explicit():
+            super()._open(X, n_classes)
+            return
         if self._is_precomputed():
             self._support = PrecomputedSupport()
         else:
             self._support = SupportSet(RBF() if self.kernel is None else self.kernel, self.normalize, X)
         self._hypothesis = KernelHypothesis(n_classes, self._with_gram)
-        self._joined = np.empty(0, dtype=np.int64)
 
     def _check_batch(self, X):
         self._support.check(X)
@@ -188,7 +191,7 @@ class KernelLearner(CueLearner):
         doubts = super()._doubts(X)
         seen = self.n_seen_
         # do not call a user's function for every sample
-        doubled = (seen + len(X)).bit_length() > seen.bit_length()
+        doubled = (seen + X.shape[0]).bit_length() > seen.bit_length()
         if doubts or not (doubled or self._is_precomputed()):
             return doubts
         how = self._support.doubt(X)
@@ -197,6 +200,8 @@ class KernelLearner(CueLearner):
         return {"kernel": how}
 
     def _observe(self, X, labels, weights, log=False, sums=False):
+        if isinstance(self._support, FeatureSupport):
+            return super()._observe(X, labels, weights, log)
         rows, diagonal, columns, places = self._support.batch(X)
         hypothesis = self._hypothesis
         n = rows.shape[0]
@@ -231,7 +236,13 @@ class KernelLearner(CueLearner):
 
     @property
     def dual_coef_(self):
-        return self._hypothesis.coefficients(self.average).T
+        return self._hypothesis.coefficients(self.average).T[: self._hypothesis.size]
+
+    @property
+    def coef_(self):
+        if not isinstance(self._support, FeatureSupport):
+            raise AttributeError("coef_ needs explicit features; see dual_coef_")
+        return super().coef_
 
     @property
     def support_(self):
@@ -292,6 +303,9 @@ class KernelPerceptron(KernelLearner):
 
     def _pass(self, visits, expansion, log):
         perceptron_pass(visits, expansion, log)
+
+    def _step(self):
+        return 1.0, False, True
 
 
 # smaller squared residuals relative to k(x, x) are linear dependence, in float64 and float32
@@ -480,6 +494,9 @@ class Projectron(KernelLearner):
     _with_gram = True
     _plus = False
 
+    def _explicit(self):
+        return False  # a projection needs support samples
+
     eta: float = 0.1
 
     def _pass(self, visits, expansion, log):
@@ -543,70 +560,19 @@ class ProjectronPlusPlus(Projectron):
     _plus = True
 
 
-class Hyperplanes(NamedTuple):
-    """Coefficients (n_classes, d) and, on request, weighted sums of all hyperplanes."""
+@parameters
+class LinearLearner(PlaneLearner):
+    """Base of learners on columns or, with a `kernel`, its explicit features."""
 
-    counts: np.ndarray
-    coef: np.ndarray
-    delayed: np.ndarray
-    sums: np.ndarray
+    _parameter_constraints = {"kernel": [FeatureMap, None]}
 
-
-@njit(cache=True)
-def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, scores, sums_before, log):
-    """Visits in order; `passive` limits the step to what removes the loss."""
-    counts = planes.counts
-    coef = planes.coef
-    sums = planes.sums
-    n_classes, d = coef.shape
-    for t in range(X.shape[0]):
-        rival, margin = predict(coef, X[t], d, labels[t], scores[t])
-        counts[SEEN] += 1
-        length_sq = dot(X[t], X[t], d)
-        if margin < 1.0 and length_sq > 0.0 and weights[t] > 0.0:
-            step = aggressiveness * weights[t]
-            if passive:
-                step = min(step, (1.0 - margin) / (2.0 * length_sq))
-            if not step < math.inf:  # PA on a sample whose square underflows
-                step = 0.0
-            move(planes, log, t, labels[t], rival, step, X[t], d, earlier[t])
-        if sums_before.shape[0] > 0:
-            for c in range(n_classes):
-                for i in range(d):
-                    sums_before[t, c, i] = sums[c, i]
-                    sums[c, i] += weights[t] * coef[c, i]
-
-
-class LinearLearner(CueLearner):
-    """Base of linear learners; `_step()` returns the largest step and `passive`."""
-
-    _learnt = ("_hypothesis",)
-
-    def _open(self, X, n_classes):
-        self._hypothesis = Hypothesis(n_classes, X.shape[1])
-        self._hypothesis.sums = np.zeros((n_classes, X.shape[1]))
-
-    def _observe(self, X, labels, weights, log=False, sums=False):
-        X = np.ascontiguousarray(filled(X)[0], dtype=np.float64)
-        n = labels.size
-        hypothesis = self._hypothesis
-        hypothesis._own()
-        n_classes, d = hypothesis.coef.shape
-        scores = np.empty((n, n_classes))
-        before = np.empty((n if sums else 0, n_classes, d))
-        updates = open_log(hypothesis.counts, n, d, log)
-        planes = Hyperplanes(hypothesis.counts, hypothesis.coef, hypothesis.delayed, hypothesis.sums)
-        earlier = hypothesis.weigh(weights)
-        linear_pass(X, labels, weights, earlier, planes, *self._step(), scores, before, updates)
-        return Trace(scores, np.zeros(n, dtype=np.int64), updates, before)
+    kernel: object = None
+    normalize: bool = True
 
     def _skip(self, X, weight):
         super()._skip(X, weight)
-        self._hypothesis.sums += weight * self._hypothesis.coef
-
-    @property
-    def coef_(self):
-        return self._hypothesis.coefficients(self.average)
+        sums = self._hypothesis.sums
+        sums += weight * self._hypothesis.coef[:, : sums.shape[1]]
 
 
 @documented
@@ -658,7 +624,7 @@ class PassiveAggressive(LinearLearner):
     C: object = field(default=1.0, kw_only=False)
 
     def _step(self):
-        return math.inf if self.C is None else float(self.C), True
+        return math.inf if self.C is None else float(self.C), True, False
 
 
 @documented
@@ -701,4 +667,4 @@ class OnlineGradientDescent(LinearLearner):
     step: float = field(default=0.1, kw_only=False)
 
     def _step(self):
-        return float(self.step), False
+        return float(self.step), False, False
