@@ -5,6 +5,7 @@ Online learners keep few samples and need the kernel of each new sample with tho
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -126,7 +127,6 @@ class SupportSet(Changing):
     divides by the square roots of k(x, x)."""
 
     APPENDED = ("_held", "_scale")
-    precomputed = False
 
     def __init__(self, kernel, normalize, first):
         self.kernel = resolve_kernel(kernel, first[~filled(first)[1]])
@@ -230,7 +230,6 @@ class PrecomputedSupport(Changing):
     """The same for precomputed kernels: rows against all `seen` samples and the batch; `places` are the
     members among them."""
 
-    precomputed = True
     kernel = "precomputed"
 
     def __init__(self, seen=0, places=(), diagonal=()):
@@ -276,61 +275,46 @@ class PrecomputedSupport(Changing):
         return cls(**state)
 
 
-class FeatureSupport(Changing):
-    """The same for a kernel of explicit features, of which no sample is kept: a `FeatureBank` of one cue. An
-    unfitted transformer is fitted to the samples of the first batch that have the cue."""
+class FeatureSupport(NamedTuple):
+    """In place of a support set, explicit features: no sample is kept."""
 
-    precomputed = False
+    bank: FeatureBank  # of one cue
+
     size = 0
 
-    def __init__(self, kernel, normalize, first):
+    @classmethod
+    def of(cls, kernel, normalize, first):
+        """An unfitted transformer is fitted to the samples of the first batch that have the cue."""
         first, absent = filled(first)
         if absent.all():
-            kernel = kernel.fit(first[:0])  # raises unless it is fitted
+            kernel = as_kernel(kernel).fit(first[:0])  # raises unless it is fitted
         elif absent.any():
             first = first[~absent]
         cue = [("kernel", kernel, slice(None))]
-        self.bank = FeatureBank(cue, first, normalize=normalize, memory=0.0).on()
+        return cls(FeatureBank(cue, first, normalize=normalize, memory=0.0).on())
 
     @property
     def kernel(self):
         return self.bank.triples[0][1]
 
-    @property
-    def samples(self):
-        return np.zeros((0, len(self.bank.triples[0][2])))
+    def check(self, *batch):
+        pass
 
-    def check(self, X):
-        return X
-
-    def doubt(self, X):
-        return None
+    doubt = add = check
 
     def batch(self, X):
-        """`FeatureRows` of a batch, without entries for samples that lack the cue."""
+        """`FeatureRows`, empty for samples that lack the cue."""
         X, absent = filled(X)
         rows = FeatureRows.of(self.bank.features(X), self.bank.starts)
         rows.begin[absent, 1] = rows.begin[absent, 0]
         return rows
 
-    def add(self, X, chosen):
-        """Nothing: see `SupportSet.add`."""
-
     def scores(self, X, coef):
-        """Scores (n, n_classes) of samples for weights (n_classes, n_features)."""
+        """Class scores for weights (n_classes, n_features)."""
         X, absent = filled(X)
         scores = self.bank.scores(X, np.ascontiguousarray(coef), np.ones(1))
         scores[absent] = 0.0
         return scores
-
-    def _state(self):
-        return {"bank": self.bank}
-
-    @classmethod
-    def _from_state(cls, state):
-        self = cls.__new__(cls)
-        self.bank = state["bank"]
-        return self
 
 
 def distance_matrix(X, metric, *, n_jobs=1):

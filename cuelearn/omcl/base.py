@@ -32,10 +32,10 @@ from cuelearn.core.samples import (
     visit_weights,
     warn_if_sorted,
 )
-from cuelearn.kernels.features import FeatureRows, has_only_features, taken
+from cuelearn.kernels.features import FeatureRows, taken
 from cuelearn.kernels.growing import filled
 from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite
-from cuelearn.kernels.specifications import as_kernel, as_samples, check_size, is_frame
+from cuelearn.kernels.specifications import FeatureMap, as_kernel, as_samples, check_size, is_frame
 from cuelearn.kernels.stack import new_kernels
 
 __all__ = [
@@ -73,7 +73,7 @@ class Trace(NamedTuple):
     sizes: np.ndarray  # (n,), of the support set after each visit
     log: Log | None = None
     sums_before: np.ndarray | None = None  # (n, n_classes, d): sum of the hyperplanes before each visit
-    rows: FeatureRows | None = None  # explicit features: the log has only their factors, as `values`
+    rows: FeatureRows | None = None  # explicit features: the log's values are their factors
 
 
 def open_log(counts, n_visits, width, wanted):
@@ -264,7 +264,7 @@ class OnlineClassifier(ScoreClassifier):
         return False
 
     def _explicit(self):
-        """Whether blocks of weights on explicit features replace support samples, of all cues."""
+        """Whether the kernels of all cues are explicit features."""
         return False
 
     def _n_support(self):
@@ -525,7 +525,7 @@ class CueLearner(OnlineClassifier):
 
     def _explicit(self):
         kernel = getattr(self, "kernel", None)
-        return kernel is not None and has_only_features([("kernel", kernel, slice(None))])
+        return kernel is not None and isinstance(as_kernel(kernel), FeatureMap)
 
     def _used(self, first):
         if self._explicit():

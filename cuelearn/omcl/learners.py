@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from cuelearn.compiled import inner, njit
+from cuelearn.compiled import inner, njit, with_steps
 from cuelearn.core.estimator import NON_NEGATIVE, POSITIVE, KernelLike, Number, parameters
 from cuelearn.kernels import RBF, FeatureMap
-from cuelearn.kernels.growing import FeatureSupport, PrecomputedSupport, SupportSet
+from cuelearn.kernels.growing import FeatureSupport, PrecomputedSupport, SupportSet, filled
+from cuelearn.omcl import blocks
 from cuelearn.omcl.base import (
     INEXACT,
     N_PROJECTED,
@@ -28,6 +29,7 @@ from cuelearn.omcl.base import (
     REFACTOR_FROM,
     SEEN,
     SIZE,
+    CueLearner,
     Hypothesis,
     Trace,
     documented,
@@ -37,7 +39,6 @@ from cuelearn.omcl.base import (
     predict,
     write_log,
 )
-from cuelearn.omcl.planes import PlaneLearner
 
 __all__ = [
     "KernelLearner",
@@ -50,6 +51,104 @@ __all__ = [
     "OnlineGradientDescent",
     "PassiveAggressive",
 ]
+
+
+class Hyperplanes(NamedTuple):
+    """Coefficients (n_classes, d) and, on request, weighted sums of all hyperplanes."""
+
+    counts: np.ndarray
+    coef: np.ndarray
+    delayed: np.ndarray
+    sums: np.ndarray
+
+
+@inner
+def look_at(X, t, coef, label, out):
+    """Write class scores of sample t; returns best wrong class, margin and squared length."""
+    d = X.shape[1]
+    rival, margin = predict(coef, X[t], d, label, out)
+    return rival, margin, dot(X[t], X[t], d)
+
+
+@inner
+def move_by(X, t, planes, log, label, rival, step, earlier):
+    move(planes, log, t, label, rival, step, X[t], X.shape[1], earlier)
+
+
+@njit(cache=True)
+def linear_pass(X, labels, weights, earlier, planes, step_rule, scores, sums_before, log):
+    """Visits in order; `step_rule` is that of `PlaneLearner._step`."""
+    aggressiveness, passive, on_mistakes = step_rule
+    counts = planes.counts
+    coef = planes.coef
+    sums = planes.sums
+    n_classes, d = coef.shape
+    for t in range(labels.shape[0]):
+        rival, margin, length_sq = look_at(X, t, coef, labels[t], scores[t])
+        counts[SEEN] += 1
+        wrong = margin <= 0.0 or margin < 1.0 and not on_mistakes
+        if wrong and length_sq > 0.0 and weights[t] > 0.0:
+            step = aggressiveness * weights[t]
+            if passive:
+                step = min(step, (1.0 - margin) / (2.0 * length_sq))
+            if not step < math.inf:  # PA on a sample whose square underflows
+                step = 0.0
+            move_by(X, t, planes, log, labels[t], rival, step, earlier[t])
+        if sums_before.shape[0] > 0:
+            for c in range(n_classes):
+                for i in range(d):
+                    sums_before[t, c, i] = sums[c, i]
+                    sums[c, i] += weights[t] * coef[c, i]
+
+
+feature_pass = with_steps(linear_pass, (blocks.look_at, blocks.move_by), njit(cache=True))
+
+
+class PlaneLearner(CueLearner):
+    """Base of learners that add multiples of samples, or of their explicit features, to the weights of
+    classes; `_step()` returns the largest multiple, whether what removes the loss limits it, and whether only
+    mistakes count."""
+
+    _learnt = ("_hypothesis", "_support")
+    _support = None  # of older files
+
+    def _open(self, X, n_classes):
+        width = sums = X.shape[1]
+        self._support = None
+        if self._explicit():
+            self._support = FeatureSupport.of(self.kernel, self.normalize, X)
+            width, sums = self._support.bank.n_features, 0
+        self._hypothesis = Hypothesis(n_classes, width)
+        self._hypothesis.sums = np.zeros((n_classes, sums))
+
+    def _observe(self, X, labels, weights, log=False, sums=False):
+        n = labels.size
+        hypothesis = self._hypothesis
+        hypothesis._own()
+        n_classes, d = hypothesis.coef.shape
+        scores = np.empty((n, n_classes))
+        before = np.empty((n if sums else 0, n_classes, d))
+        planes = Hyperplanes(hypothesis.counts, hypothesis.coef, hypothesis.delayed, hypothesis.sums)
+        earlier = hypothesis.weigh(weights)
+        rows = None
+        if self._support is None:
+            X = np.ascontiguousarray(filled(X)[0], dtype=np.float64)
+            visit = linear_pass
+        else:
+            X = rows = self._support.batch(X)
+            visit, log, d = feature_pass, True, 1
+        updates = open_log(hypothesis.counts, n, d, log)
+        visit(X, labels, weights, earlier, planes, self._step(), scores, before, updates)
+        return Trace(scores, np.zeros(n, dtype=np.int64), updates, before, rows)
+
+    def _products(self, X, coef):
+        if isinstance(self._support, FeatureSupport):
+            return self._support.scores(X, coef)
+        return super()._products(X, coef)
+
+    @property
+    def coef_(self):
+        return self._hypothesis.coefficients(self.average)
 
 
 class Visits(NamedTuple):
@@ -161,7 +260,7 @@ class KernelHypothesis(Hypothesis):
 
 @parameters
 class KernelLearner(PlaneLearner):
-    """Base of learners on one kernel; `_pass(visits, expansion, log)` visits a batch, `_step()` a block."""
+    """Base of learners on one kernel; `_pass(visits, expansion, log)` visits a batch."""
 
     _parameter_constraints = {"kernel": [KernelLike(), None]}
     _learnt = ("_hypothesis", "_support", "_joined")
@@ -176,8 +275,7 @@ class KernelLearner(PlaneLearner):
     def _open(self, X, n_classes):
         self._joined = np.empty(0, dtype=np.int64)
         if self._explicit():
-            super()._open(X, n_classes)
-            return
+            return super()._open(X, n_classes)
         if self._is_precomputed():
             self._support = PrecomputedSupport()
         else:
@@ -241,7 +339,7 @@ class KernelLearner(PlaneLearner):
     @property
     def coef_(self):
         if not isinstance(self._support, FeatureSupport):
-            raise AttributeError("coef_ needs explicit features; see dual_coef_")
+            raise AttributeError("coef_ needs a FeatureMap; see dual_coef_")
         return super().coef_
 
     @property
@@ -250,8 +348,8 @@ class KernelLearner(PlaneLearner):
 
     @property
     def support_vectors_(self):
-        if self._support.precomputed:
-            raise AttributeError("precomputed kernels have no support vectors; see support_")
+        if not isinstance(self._support, SupportSet):
+            raise AttributeError("features and precomputed kernels have no support vectors; see support_")
         return self._support.samples.copy()
 
     @property
@@ -282,10 +380,13 @@ class KernelPerceptron(KernelLearner):
     ----------
     $dual_coef_ $support_ $support_vectors_ $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_
     $history_ $online_errors_ $online_losses_ $support_sizes_
+    coef_ : ndarray, shape (n_classes, n_features)
+        Weights of the features of a `FeatureMap`, in place of a support set.
 
     Notes
     -----
-    Cost per visit: the kernel of the sample with the support set, O(S d), and the scores, O(S M).
+    Cost per visit: the kernel of the sample with the support set, O(S d), and the scores, O(S M); with a
+    `FeatureMap` O(n_features M) at any visit, for X that may be sparse or a DataFrame of texts.
 
     References
     ----------
@@ -473,7 +574,9 @@ class Projectron(KernelLearner):
     -----
     The support set is bounded for a kernel on a compact set: its members are at least :math:`\eta/\sqrt 2`
     from the span of earlier ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared
-    residual below 1e-10 k(x, x), in float32 1e-6 k(x, x), counts as zero.
+    residual below 1e-10 k(x, x), in float32 1e-6 k(x, x), counts as zero. A `FeatureMap`,
+    which needs no support, is refused: unprojected, the Projectron is `KernelPerceptron`, Projectron++
+    ``PassiveAggressive(1.0)``.
 
     References
     ----------
@@ -494,10 +597,15 @@ class Projectron(KernelLearner):
     _with_gram = True
     _plus = False
 
-    def _explicit(self):
-        return False  # a projection needs support samples
-
     eta: float = 0.1
+
+    def _open(self, X, n_classes):
+        if self._explicit():
+            raise ValueError(
+                "kernel must not be a FeatureMap, which needs no projections: use KernelPerceptron, or "
+                "PassiveAggressive for ProjectronPlusPlus"
+            )
+        super()._open(X, n_classes)
 
     def _pass(self, visits, expansion, log):
         position = 0
@@ -591,7 +699,9 @@ class PassiveAggressive(LinearLearner):
     ----------
     C : float > 0 or None, default 1.0
         The largest step (PA-I). None or infinity is PA, which removes every loss in full.
-    $average $n_epochs $shuffle $record $random_state $callback $verbose
+    kernel : FeatureMap or None, default None
+        Its features replace the columns, at length 1 with `normalize`.
+    $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
     ----------
@@ -641,7 +751,9 @@ class OnlineGradientDescent(LinearLearner):
     ----------
     step : float > 0, default 0.1
         :math:`\tau`, multiplied by sample weights.
-    $average $n_epochs $shuffle $record $random_state $callback $verbose
+    kernel : FeatureMap or None, default None
+        Its features replace the columns, at length 1 with `normalize`.
+    $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
     ----------

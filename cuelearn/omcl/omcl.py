@@ -182,14 +182,15 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             check_learner(learner, f"cues: the learner of {name!r}")
 
     def _explicit(self):
-        learners = [learner for _, learner, _ in self._triples()] if self._well_formed() else [None]
-        return all(isinstance(learner, CueLearner) and learner._explicit() for learner in learners)
+        if not self._well_formed():
+            return False
+        return all(isinstance(learner, CueLearner) and learner._explicit() for _, learner, _ in self.cues)
 
     def _used(self, first):
-        triples = [(name, getattr(learner, "kernel", None), c) for name, learner, c in self._triples()]
-        if first:
-            return triples
-        return [(name, kernel, c) for (name, kernel, _), c in zip(triples, self._columns, strict=True)]
+        kernels = [(name, getattr(learner, "kernel", None), c) for name, learner, c in self._triples()]
+        if not first:
+            kernels = [(*pair, c) for (*pair, _), c in zip(kernels, self._columns, strict=True)]
+        return kernels
 
     def _precomputed_learners(self):
         return [getattr(learner, "kernel", None) == "precomputed" for _, learner, _ in self._triples()]
@@ -321,9 +322,10 @@ class OMCL(MultiCueClassifier):
     Notes
     -----
     Averaging costs O(M) per new support sample and O(M S) per projected update; prediction costs the kernel
-    of the samples with all support sets. With a `query` the margin of the second layer's last hypothesis
-    decides for all learners, and visits are made one by one. Visits without a label count in the mean with
-    their unchanged hypotheses: the bound on the mean's error is one on the losses at all visits
+    of the samples with all support sets. Learners with a `FeatureMap` keep no samples; X may have columns of
+    texts, and be sparse where all cues are such. With a `query` the margin of the second layer's last
+    hypothesis decides for all learners, and visits are made one by one. Visits without a label count in the
+    mean with their unchanged hypotheses: the bound on the mean's error is one on the losses at all visits
     (Cesa-Bianchi, Conconi, Gentile 2004).
 
     References
@@ -434,7 +436,7 @@ class OMCL(MultiCueClassifier):
         if getattr(integrator, "kernel", None) == "precomputed":
             raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
         if isinstance(integrator, LinearLearner) and integrator.kernel is not None:
-            raise ValueError("integrator must be linear in the scores: without a kernel")
+            raise ValueError("integrator must be linear in the scores")
         if self.query is not None and isinstance(integrator, KernelLearner):
             raise ValueError("integrator must not have a kernel with a query")
         if isinstance(integrator, CueLearner):
@@ -514,8 +516,8 @@ class OMCL(MultiCueClassifier):
         if not (self.average if average is None else average):
             return self.integrator_._scores(np.concatenate(self._cue_scores(X, False), axis=1), False)
         self._check_average()
-        learners = enumerate(self.learners_)
-        return sum(learner._products(self._part(X, j), self._averaged_coef(j)) for j, learner in learners)
+        each = enumerate(self.learners_)
+        return sum(learner._products(self._part(X, j), self._averaged_coef(j)) for j, learner in each)
 
     @property
     def weights_(self):
