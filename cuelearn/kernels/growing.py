@@ -287,7 +287,7 @@ class FeatureSupport(NamedTuple):
         """An unfitted transformer is fitted to the samples of the first batch that have the cue."""
         first, absent = filled(first)
         if absent.all():
-            kernel = as_kernel(kernel).fit(first[:0])  # raises unless it is fitted
+            kernel = kernel.fit(first[:0])  # raises unless it is fitted
         elif absent.any():
             first = first[~absent]
         cue = [("kernel", kernel, slice(None))]

@@ -123,8 +123,8 @@ class FeatureMap(Linear):
     A kernel like the others; but a model of OM2, OBSCURE, PegasosMKL or UFOMKL with a hinge loss and only
     feature maps, or `Linear` beside one, keeps no samples: class scores are ``sum_f kernel_weights_[f] *
     features_f @ blocks_[f]``, with a list `blocks_` of weights (n_features, n_classes). Nor do
-    KernelPerceptron, PassiveAggressive and OnlineGradientDescent with a feature map, alone or in OMCL: their
-    scores are ``features @ coef_.T``.
+    KernelPerceptron with a feature map as kernel, PassiveAggressive and OnlineGradientDescent with one as
+    `features`, alone or in OMCL: their scores are ``features @ coef_.T``.
 
     Parameters
     ----------

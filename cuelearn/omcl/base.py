@@ -35,7 +35,7 @@ from cuelearn.core.samples import (
 from cuelearn.kernels.features import FeatureRows, taken
 from cuelearn.kernels.growing import filled
 from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite
-from cuelearn.kernels.specifications import FeatureMap, as_kernel, as_samples, check_size, is_frame
+from cuelearn.kernels.specifications import KERNELS, FeatureMap, as_samples, check_size, is_frame
 from cuelearn.kernels.stack import new_kernels
 
 __all__ = [
@@ -251,6 +251,7 @@ class OnlineClassifier(ScoreClassifier):
     _learnt = ()  # saved attributes without a trailing "_"
     _kernel_dims = 2  # of precomputed X: 2 for a matrix, 3 for a stack
     _doubted = False  # whether an indefinite kernel was seen
+    _map = None  # the `FeatureMap` of a learner of one cue
 
     average: bool = True
     n_epochs: int = 1
@@ -264,8 +265,8 @@ class OnlineClassifier(ScoreClassifier):
         return False
 
     def _explicit(self):
-        """Whether the kernels of all cues are explicit features."""
-        return False
+        """Whether all cues are explicit features."""
+        return self._map is not None
 
     def _n_support(self):
         return 0
@@ -412,8 +413,10 @@ class OnlineClassifier(ScoreClassifier):
         """Hook for the columns of each cue."""
 
     def _used(self, first):
-        """(name, kernel, columns) of all cues; None for all columns."""
-        return None
+        """(name, `FeatureMap` or None, columns) of all cues; None for all columns."""
+        if self._map is None:
+            return None
+        return [("features", self._map, slice(None))]
 
     def _warn_once(self, X):
         """Warn at the first batch that shows a kernel to be indefinite."""
@@ -523,14 +526,12 @@ class CueLearner(OnlineClassifier):
     """Base of the learners of one cue; ``_observe(X, labels, weights, log=False, sums=False)`` returns on
     request a log of updates and the sums of hypotheses before each visit."""
 
-    def _explicit(self):
-        kernel = getattr(self, "kernel", None)
-        return kernel is not None and isinstance(as_kernel(kernel), FeatureMap)
-
-    def _used(self, first):
-        if self._explicit():
-            return [("kernel", as_kernel(self.kernel), slice(None))]
-        return None
+    @property
+    def _map(self):
+        kernel = getattr(self, "kernel", None) or getattr(self, "features", None)
+        if isinstance(kernel, str):
+            kernel = KERNELS.get(kernel)
+        return kernel if isinstance(kernel, FeatureMap) else None
 
     def _inputs(self, X):
         """Kernel values with the support set, or features."""

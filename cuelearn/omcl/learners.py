@@ -116,7 +116,7 @@ class PlaneLearner(CueLearner):
         width = sums = X.shape[1]
         self._support = None
         if self._explicit():
-            self._support = FeatureSupport.of(self.kernel, self.normalize, X)
+            self._support = FeatureSupport.of(self._map, self.normalize, X)
             width, sums = self._support.bank.n_features, 0
         self._hypothesis = Hypothesis(n_classes, width)
         self._hypothesis.sums = np.zeros((n_classes, sums))
@@ -603,7 +603,7 @@ class Projectron(KernelLearner):
         if self._explicit():
             raise ValueError(
                 "kernel must not be a FeatureMap, which needs no projections: use KernelPerceptron, or "
-                "PassiveAggressive for ProjectronPlusPlus"
+                "PassiveAggressive(features=...) for ProjectronPlusPlus"
             )
         super()._open(X, n_classes)
 
@@ -670,11 +670,11 @@ class ProjectronPlusPlus(Projectron):
 
 @parameters
 class LinearLearner(PlaneLearner):
-    """Base of learners on columns or, with a `kernel`, its explicit features."""
+    """Base of learners on columns or explicit features."""
 
-    _parameter_constraints = {"kernel": [FeatureMap, None]}
+    _parameter_constraints = {"features": [FeatureMap, None]}
 
-    kernel: object = None
+    features: object = None
     normalize: bool = True
 
     def _skip(self, X, weight):
@@ -699,7 +699,7 @@ class PassiveAggressive(LinearLearner):
     ----------
     C : float > 0 or None, default 1.0
         The largest step (PA-I). None or infinity is PA, which removes every loss in full.
-    kernel : FeatureMap or None, default None
+    features : FeatureMap or None, default None
         Its features replace the columns, at length 1 with `normalize`.
     $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
 
@@ -751,7 +751,7 @@ class OnlineGradientDescent(LinearLearner):
     ----------
     step : float > 0, default 0.1
         :math:`\tau`, multiplied by sample weights.
-    kernel : FeatureMap or None, default None
+    features : FeatureMap or None, default None
         Its features replace the columns, at length 1 with `normalize`.
     $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
 

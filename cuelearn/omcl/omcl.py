@@ -184,10 +184,10 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     def _explicit(self):
         if not self._well_formed():
             return False
-        return all(isinstance(learner, CueLearner) and learner._explicit() for _, learner, _ in self.cues)
+        return all(getattr(learner, "_map", None) is not None for _, learner, _ in self.cues)
 
     def _used(self, first):
-        kernels = [(name, getattr(learner, "kernel", None), c) for name, learner, c in self._triples()]
+        kernels = [(name, getattr(learner, "_map", None), c) for name, learner, c in self._triples()]
         if not first:
             kernels = [(*pair, c) for (*pair, _), c in zip(kernels, self._columns, strict=True)]
         return kernels
@@ -435,7 +435,7 @@ class OMCL(MultiCueClassifier):
         check_learner(integrator, "integrator")
         if getattr(integrator, "kernel", None) == "precomputed":
             raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
-        if isinstance(integrator, LinearLearner) and integrator.kernel is not None:
+        if isinstance(integrator, LinearLearner) and integrator._explicit():
             raise ValueError("integrator must be linear in the scores")
         if self.query is not None and isinstance(integrator, KernelLearner):
             raise ValueError("integrator must not have a kernel with a query")
@@ -573,11 +573,9 @@ class Flat(OnlineClassifier):
     def _is_precomputed(self):
         return isinstance(self.learner, CueLearner) and self.learner._is_precomputed()
 
-    def _explicit(self):
-        return isinstance(self.learner, CueLearner) and self.learner._explicit()
-
-    def _used(self, first):
-        return self.learner and self.learner._used(first)
+    @property
+    def _map(self):
+        return getattr(self.learner, "_map", None)
 
     def _check_precomputed(self, X):
         return super()._check_precomputed(X).mean(axis=0)

@@ -24,9 +24,9 @@ MAP = FeatureMap(RBFSampler(gamma=2.0, n_components=20, random_state=0))
 SCALED = KernelPerceptron(FeatureMap(StandardScaler().fit(NEW[:, :3])))
 RULES = {
     "perceptron": KernelPerceptron(MAP),
-    "PA-I": PassiveAggressive(0.3, kernel=MAP),
-    "PA": PassiveAggressive(None, kernel=MAP, normalize=False),
-    "gradient": omcl.OnlineGradientDescent(0.2, kernel=MAP),
+    "PA-I": PassiveAggressive(0.3, features=MAP),
+    "PA": PassiveAggressive(None, features=MAP, normalize=False),
+    "gradient": omcl.OnlineGradientDescent(0.2, features=MAP),
 }
 CUES = [(rule, RULES[rule], slice(0, 3)) for rule in RULES]
 CUES += [("scaled", SCALED, [0, 1, 2]), ("line", KernelPerceptron(FeatureMap()), [3, 5, 4])]
@@ -34,7 +34,7 @@ CUES += [("scaled", SCALED, [0, 1, 2]), ("line", KernelPerceptron(FeatureMap()),
 
 def features(learner, columns):
     """What the learner gets, in float64."""
-    bank = FeatureBank([("map", learner.kernel, columns)], DATA, normalize=learner.normalize)
+    bank = FeatureBank([("map", learner._map, columns)], DATA, normalize=learner.normalize)
     return bank.features(DATA).astype(np.float64)
 
 
@@ -51,11 +51,11 @@ def check(model, wanted, given):
 @pytest.mark.parametrize("rule", RULES)
 def test_a_learner_is_that_of_the_kernel(rule):
     phi = features(RULES[rule], slice(0, 3))
-    kernel = None
+    plain = {"features": None}
     if rule == "perceptron":
-        kernel = "precomputed"
+        plain = {"kernel": "precomputed"}
         phi = phi @ phi[:N].T
-    wanted = clone(RULES[rule]).set_params(kernel=kernel).fit(phi[:N], Y, WEIGHTS)
+    wanted = clone(RULES[rule]).set_params(**plain).fit(phi[:N], Y, WEIGHTS)
     for model in (clone(RULES[rule]), omcl.Flat(RULES[rule])):
         check(model.fit(X[:, :3], Y, WEIGHTS), wanted, phi[N:])
     assert model.learner_.coef_.shape == (M, 20) and model.learner_._n_support() == 0
@@ -67,8 +67,8 @@ def test_two_layers_are_those_of_the_kernels(options):
     ends = np.cumsum([0] + [block.shape[1] for block in blocks])
     cues = []
     for j, (name, learner, _) in enumerate(CUES):
-        kernel = "linear" if isinstance(learner, KernelPerceptron) else None
-        cues.append((name, clone(learner).set_params(kernel=kernel), slice(ends[j], ends[j + 1])))
+        plain = {"kernel": "linear"} if isinstance(learner, KernelPerceptron) else {"features": None}
+        cues.append((name, clone(learner).set_params(**plain), slice(ends[j], ends[j + 1])))
     phi = np.concatenate(blocks, axis=1)
     wanted = OMCL(cues, **options).fit(phi[:N], Y, WEIGHTS)
     model = OMCL(CUES, **options).fit(X, Y, WEIGHTS)
@@ -119,9 +119,9 @@ def test_sparse_cues_and_texts():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="integrator must be linear in the scores"):
-        OMCL(CUES, PassiveAggressive(kernel=MAP)).fit(X, Y)
-    with pytest.raises(ValueError, match="use KernelPerceptron, or PassiveAggressive for"):
+    with pytest.raises(ValueError, match="integrator must be linear"):
+        OMCL(CUES, PassiveAggressive(features=MAP)).fit(X, Y)
+    with pytest.raises(ValueError, match="use KernelPerceptron"):
         ProjectronPlusPlus(MAP).fit(X, Y)
     with pytest.raises(AttributeError, match="see dual_coef_"):
         KernelPerceptron().fit(X, Y).coef_  # noqa: B018
