@@ -276,7 +276,7 @@ class PrecomputedSupport(Changing):
 
 
 class FeatureSupport(NamedTuple):
-    """In place of a support set, explicit features: no sample is kept."""
+    """Explicit features in place of a support set: no sample is kept."""
 
     bank: FeatureBank  # of one cue
 
@@ -303,7 +303,7 @@ class FeatureSupport(NamedTuple):
     doubt = add = check
 
     def batch(self, X):
-        """`FeatureRows`, empty for samples that lack the cue."""
+        """`FeatureRows`, empty where samples lack the cue."""
         X, absent = filled(X)
         rows = FeatureRows.of(self.bank.features(X), self.bank.starts)
         rows.begin[absent, 1] = rows.begin[absent, 0]
