@@ -5,6 +5,7 @@ Online learners keep few samples and need the kernel of each new sample with tho
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,6 +14,7 @@ from scipy.sparse import issparse
 from cuelearn.checkpoint import Changing
 from cuelearn.expect import expect, expect_shape, expect_word
 from cuelearn.kernels.bank import KernelBank
+from cuelearn.kernels.features import FeatureBank, FeatureRows
 from cuelearn.kernels.matrices import indefinite_matrix, indefinite_rows, sample_of
 from cuelearn.kernels.specifications import (
     OF_SCALE,
@@ -106,7 +108,9 @@ def _self_values(kernel, X):
 
 
 def filled(X):
-    """X with zeros in rows of NaN, which lack the cue, and which these are."""
+    """X with zeros in rows of NaN, which lack the cue, and which these are; no texts or sparse rows."""
+    if not isinstance(X, np.ndarray):
+        return X, np.zeros(X.shape[0], dtype=bool)
     absent = np.isnan(X[:, 0])
     if absent.any():
         X = np.where(absent[:, None], 0.0, X)
@@ -123,7 +127,6 @@ class SupportSet(Changing):
     divides by the square roots of k(x, x)."""
 
     APPENDED = ("_held", "_scale")
-    precomputed = False
 
     def __init__(self, kernel, normalize, first):
         self.kernel = resolve_kernel(kernel, first[~filled(first)[1]])
@@ -227,7 +230,6 @@ class PrecomputedSupport(Changing):
     """The same for precomputed kernels: rows against all `seen` samples and the batch; `places` are the
     members among them."""
 
-    precomputed = True
     kernel = "precomputed"
 
     def __init__(self, seen=0, places=(), diagonal=()):
@@ -271,6 +273,48 @@ class PrecomputedSupport(Changing):
     @classmethod
     def _from_state(cls, state):
         return cls(**state)
+
+
+class FeatureSupport(NamedTuple):
+    """Explicit features in place of a support set: no sample is kept."""
+
+    bank: FeatureBank  # of one cue
+
+    size = 0
+
+    @classmethod
+    def of(cls, kernel, normalize, first):
+        """An unfitted transformer is fitted to the samples of the first batch that have the cue."""
+        first, absent = filled(first)
+        if absent.all():
+            kernel = kernel.fit(first[:0])  # raises unless it is fitted
+        elif absent.any():
+            first = first[~absent]
+        cue = [("kernel", kernel, slice(None))]
+        return cls(FeatureBank(cue, first, normalize=normalize, memory=0.0).on())
+
+    @property
+    def kernel(self):
+        return self.bank.triples[0][1]
+
+    def check(self, *batch):
+        pass
+
+    doubt = add = check
+
+    def batch(self, X):
+        """`FeatureRows`, empty where samples lack the cue."""
+        X, absent = filled(X)
+        rows = FeatureRows.of(self.bank.features(X), self.bank.starts)
+        rows.begin[absent, 1] = rows.begin[absent, 0]
+        return rows
+
+    def scores(self, X, coef):
+        """Class scores for weights (n_classes, n_features)."""
+        X, absent = filled(X)
+        scores = self.bank.scores(X, np.ascontiguousarray(coef), np.ones(1))
+        scores[absent] = 0.0
+        return scores
 
 
 def distance_matrix(X, metric, *, n_jobs=1):

@@ -122,7 +122,9 @@ class FeatureMap(Linear):
 
     A kernel like the others; but a model of OM2, OBSCURE, PegasosMKL or UFOMKL with a hinge loss and only
     feature maps, or `Linear` beside one, keeps no samples: class scores are ``sum_f kernel_weights_[f] *
-    features_f @ blocks_[f]``, with a list `blocks_` of weights (n_features, n_classes).
+    features_f @ blocks_[f]``, with a list `blocks_` of weights (n_features, n_classes). Nor do
+    KernelPerceptron with a feature map as kernel, PassiveAggressive and OnlineGradientDescent with one as
+    `features`, alone or in OMCL: their scores are ``features @ coef_.T``.
 
     Parameters
     ----------
@@ -164,6 +166,9 @@ class FeatureMap(Linear):
 
         tags = get_tags(self.transformer).input_tags
         return tags.string and not tags.two_d_array
+
+    def __sklearn_clone__(self):
+        return self  # nothing changes it, and a fitted transformer stays fitted
 
     def fit(self, columns):
         """The feature map with a transformer that is fitted, if it was not."""

@@ -12,6 +12,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.checkpoint import Changing
@@ -31,9 +32,10 @@ from cuelearn.core.samples import (
     visit_weights,
     warn_if_sorted,
 )
+from cuelearn.kernels.features import FeatureRows, taken
 from cuelearn.kernels.growing import filled
 from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite
-from cuelearn.kernels.specifications import as_samples, check_size
+from cuelearn.kernels.specifications import KERNELS, FeatureMap, as_samples, check_size, is_frame
 from cuelearn.kernels.stack import new_kernels
 
 __all__ = [
@@ -71,6 +73,7 @@ class Trace(NamedTuple):
     sizes: np.ndarray  # (n,), of the support set after each visit
     log: Log | None = None
     sums_before: np.ndarray | None = None  # (n, n_classes, d): sum of the hyperplanes before each visit
+    rows: FeatureRows | None = None  # explicit features: the log's values are their factors
 
 
 def open_log(counts, n_visits, width, wanted):
@@ -248,6 +251,7 @@ class OnlineClassifier(ScoreClassifier):
     _learnt = ()  # saved attributes without a trailing "_"
     _kernel_dims = 2  # of precomputed X: 2 for a matrix, 3 for a stack
     _doubted = False  # whether an indefinite kernel was seen
+    _map = None  # the `FeatureMap` of a learner of one cue
 
     average: bool = True
     n_epochs: int = 1
@@ -259,6 +263,10 @@ class OnlineClassifier(ScoreClassifier):
 
     def _is_precomputed(self):
         return False
+
+    def _explicit(self):
+        """Whether all cues are explicit features."""
+        return self._map is not None
 
     def _n_support(self):
         return 0
@@ -331,7 +339,7 @@ class OnlineClassifier(ScoreClassifier):
         """Part of X; of precomputed kernels the columns up to its end."""
         if self._is_precomputed():
             return X[..., part, : seen + part.stop]
-        return X[part]
+        return taken(X, part)
 
     @documented
     @validated
@@ -375,12 +383,11 @@ class OnlineClassifier(ScoreClassifier):
     def _check_samples(self, X, y, first):
         if not self._is_precomputed():
             given = as_samples(X)
-            options = {"dtype": FLOATS, "reset": first, "order": "C"}
-            X, y = validate_samples(self, given, y, used=lambda: self._used(first), **options)
+            X, y = self._validated(given, y, first=first)
             if first:  # later `labels_within` checks
                 labels_of(self, y, len(y))
                 self._set_columns(given, X)
-            return self._within_range(X), y
+            return self._usable(given, X), y
         X = self._check_precomputed(X)
         y = labels_of(self, y, X.shape[-2])
         check_batch(X, 0 if first else self.n_seen_)
@@ -388,12 +395,28 @@ class OnlineClassifier(ScoreClassifier):
             self._set_columns(X, X)
         return X, y
 
+    def _validated(self, given, *y, first):
+        options = {"dtype": FLOATS, "reset": first, "order": "C"}
+        if self._explicit():
+            options["accept_sparse"] = "csr"
+        return validate_samples(self, given, *y, used=lambda: self._used(first), **options)
+
+    def _usable(self, given, X):
+        """The validated samples X, or the DataFrame if a cue of it is of texts."""
+        if issparse(X):  # the features are checked
+            return X
+        X = self._within_range(X)
+        texts = [getattr(kernel, "takes_text", False) for _, kernel, _ in self._used(False) or ()]
+        return given if any(texts) and is_frame(given) else X
+
     def _set_columns(self, given, X):
         """Hook for the columns of each cue."""
 
     def _used(self, first):
-        """(name, learner, columns) of all cues; None for all columns."""
-        return None
+        """(name, `FeatureMap` or None, columns) of all cues; None for all columns."""
+        if self._map is None:
+            return None
+        return [("features", self._map, slice(None))]
 
     def _warn_once(self, X):
         """Warn at the first batch that shows a kernel to be indefinite."""
@@ -464,9 +487,8 @@ class OnlineClassifier(ScoreClassifier):
         check_is_fitted(self, "classes_")
         if self._is_precomputed():
             return self._check_precomputed(X)
-        options = {"dtype": FLOATS, "reset": False, "order": "C"}
-        X = validate_samples(self, as_samples(X), used=lambda: self._used(False), **options)
-        return self._within_range(X)
+        given = as_samples(X)
+        return self._usable(given, self._validated(given, first=False))
 
     def _within_range(self, X):
         return check_size(X, np.float64)
@@ -493,6 +515,7 @@ class OnlineClassifier(ScoreClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._explicit()
         if self._kernel_dims == 3 and self._is_precomputed():
             tags.input_tags.two_d_array = False
             tags.input_tags.three_d_array = True
@@ -503,16 +526,27 @@ class CueLearner(OnlineClassifier):
     """Base of the learners of one cue; ``_observe(X, labels, weights, log=False, sums=False)`` returns on
     request a log of updates and the sums of hypotheses before each visit."""
 
+    @property
+    def _map(self):
+        kernel = getattr(self, "kernel", None) or getattr(self, "features", None)
+        if isinstance(kernel, str):
+            kernel = KERNELS.get(kernel)
+        return kernel if isinstance(kernel, FeatureMap) else None
+
     def _inputs(self, X):
         """Kernel values with the support set, or features."""
         return filled(X)[0]
+
+    def _products(self, X, coef):
+        """Class scores for coefficients (n_classes, width)."""
+        return self._inputs(X) @ coef.T
 
     def _check_batch(self, X):
         pass
 
     def _scores(self, X, average=None):
         coefficients = self._hypothesis.coefficients(self.average if average is None else average)
-        return self._inputs(X) @ coefficients.T
+        return self._products(X, coefficients)
 
     def _n_support(self):
         return self._hypothesis.size

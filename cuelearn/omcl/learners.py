@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from cuelearn.compiled import inner, njit
+from cuelearn.compiled import inner, njit, with_steps
 from cuelearn.core.estimator import NON_NEGATIVE, POSITIVE, KernelLike, Number, parameters
-from cuelearn.kernels import RBF
-from cuelearn.kernels.growing import PrecomputedSupport, SupportSet, filled
+from cuelearn.kernels import RBF, FeatureMap
+from cuelearn.kernels.growing import FeatureSupport, PrecomputedSupport, SupportSet, filled
+from cuelearn.omcl import blocks
 from cuelearn.omcl.base import (
     INEXACT,
     N_PROJECTED,
@@ -50,6 +51,104 @@ __all__ = [
     "OnlineGradientDescent",
     "PassiveAggressive",
 ]
+
+
+class Hyperplanes(NamedTuple):
+    """Coefficients (n_classes, d) and, on request, weighted sums of all hyperplanes."""
+
+    counts: np.ndarray
+    coef: np.ndarray
+    delayed: np.ndarray
+    sums: np.ndarray
+
+
+@inner
+def look_at(X, t, coef, label, out):
+    """Write class scores of sample t; returns best wrong class, margin and squared length."""
+    d = X.shape[1]
+    rival, margin = predict(coef, X[t], d, label, out)
+    return rival, margin, dot(X[t], X[t], d)
+
+
+@inner
+def move_by(X, t, planes, log, label, rival, step, earlier):
+    move(planes, log, t, label, rival, step, X[t], X.shape[1], earlier)
+
+
+@njit(cache=True)
+def linear_pass(X, labels, weights, earlier, planes, step_rule, scores, sums_before, log):
+    """Visits in order; `step_rule` is that of `PlaneLearner._step`."""
+    aggressiveness, passive, on_mistakes = step_rule
+    counts = planes.counts
+    coef = planes.coef
+    sums = planes.sums
+    n_classes, d = coef.shape
+    for t in range(labels.shape[0]):
+        rival, margin, length_sq = look_at(X, t, coef, labels[t], scores[t])
+        counts[SEEN] += 1
+        wrong = margin <= 0.0 or margin < 1.0 and not on_mistakes
+        if wrong and length_sq > 0.0 and weights[t] > 0.0:
+            step = aggressiveness * weights[t]
+            if passive:
+                step = min(step, (1.0 - margin) / (2.0 * length_sq))
+            if not step < math.inf:  # PA on a sample whose square underflows
+                step = 0.0
+            move_by(X, t, planes, log, labels[t], rival, step, earlier[t])
+        if sums_before.shape[0] > 0:
+            for c in range(n_classes):
+                for i in range(d):
+                    sums_before[t, c, i] = sums[c, i]
+                    sums[c, i] += weights[t] * coef[c, i]
+
+
+feature_pass = with_steps(linear_pass, (blocks.look_at, blocks.move_by), njit(cache=True))
+
+
+class PlaneLearner(CueLearner):
+    """Base of learners that add multiples of samples, or of their explicit features, to the weights of
+    classes; `_step()` returns the largest multiple, whether what removes the loss limits it, and whether only
+    mistakes count."""
+
+    _learnt = ("_hypothesis", "_support")
+    _support = None  # of older files
+
+    def _open(self, X, n_classes):
+        width = sums = X.shape[1]
+        self._support = None
+        if self._explicit():
+            self._support = FeatureSupport.of(self._map, self.normalize, X)
+            width, sums = self._support.bank.n_features, 0
+        self._hypothesis = Hypothesis(n_classes, width)
+        self._hypothesis.sums = np.zeros((n_classes, sums))
+
+    def _observe(self, X, labels, weights, log=False, sums=False):
+        n = labels.size
+        hypothesis = self._hypothesis
+        hypothesis._own()
+        n_classes, d = hypothesis.coef.shape
+        scores = np.empty((n, n_classes))
+        before = np.empty((n if sums else 0, n_classes, d))
+        planes = Hyperplanes(hypothesis.counts, hypothesis.coef, hypothesis.delayed, hypothesis.sums)
+        earlier = hypothesis.weigh(weights)
+        rows = None
+        if self._support is None:
+            X = np.ascontiguousarray(filled(X)[0], dtype=np.float64)
+            visit = linear_pass
+        else:
+            X = rows = self._support.batch(X)
+            visit, log, d = feature_pass, True, 1
+        updates = open_log(hypothesis.counts, n, d, log)
+        visit(X, labels, weights, earlier, planes, self._step(), scores, before, updates)
+        return Trace(scores, np.zeros(n, dtype=np.int64), updates, before, rows)
+
+    def _products(self, X, coef):
+        if isinstance(self._support, FeatureSupport):
+            return self._support.scores(X, coef)
+        return super()._products(X, coef)
+
+    @property
+    def coef_(self):
+        return self._hypothesis.coefficients(self.average)
 
 
 class Visits(NamedTuple):
@@ -160,7 +259,7 @@ class KernelHypothesis(Hypothesis):
 
 
 @parameters
-class KernelLearner(CueLearner):
+class KernelLearner(PlaneLearner):
     """Base of learners on one kernel; `_pass(visits, expansion, log)` visits a batch."""
 
     _parameter_constraints = {"kernel": [KernelLike(), None]}
@@ -174,12 +273,14 @@ class KernelLearner(CueLearner):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _open(self, X, n_classes):
+        self._joined = np.empty(0, dtype=np.int64)
+        if self._explicit():
+            return super()._open(X, n_classes)
         if self._is_precomputed():
             self._support = PrecomputedSupport()
         else:
             self._support = SupportSet(RBF() if self.kernel is None else self.kernel, self.normalize, X)
         self._hypothesis = KernelHypothesis(n_classes, self._with_gram)
-        self._joined = np.empty(0, dtype=np.int64)
 
     def _check_batch(self, X):
         self._support.check(X)
@@ -188,7 +289,7 @@ class KernelLearner(CueLearner):
         doubts = super()._doubts(X)
         seen = self.n_seen_
         # do not call a user's function for every sample
-        doubled = (seen + len(X)).bit_length() > seen.bit_length()
+        doubled = (seen + X.shape[0]).bit_length() > seen.bit_length()
         if doubts or not (doubled or self._is_precomputed()):
             return doubts
         how = self._support.doubt(X)
@@ -197,6 +298,8 @@ class KernelLearner(CueLearner):
         return {"kernel": how}
 
     def _observe(self, X, labels, weights, log=False, sums=False):
+        if isinstance(self._support, FeatureSupport):
+            return super()._observe(X, labels, weights, log)
         rows, diagonal, columns, places = self._support.batch(X)
         hypothesis = self._hypothesis
         n = rows.shape[0]
@@ -231,7 +334,13 @@ class KernelLearner(CueLearner):
 
     @property
     def dual_coef_(self):
-        return self._hypothesis.coefficients(self.average).T
+        return self._hypothesis.coefficients(self.average).T[: self._hypothesis.size]
+
+    @property
+    def coef_(self):
+        if not isinstance(self._support, FeatureSupport):
+            raise AttributeError("coef_ needs a FeatureMap; see dual_coef_")
+        return super().coef_
 
     @property
     def support_(self):
@@ -239,8 +348,8 @@ class KernelLearner(CueLearner):
 
     @property
     def support_vectors_(self):
-        if self._support.precomputed:
-            raise AttributeError("precomputed kernels have no support vectors; see support_")
+        if not isinstance(self._support, SupportSet):
+            raise AttributeError("features and precomputed kernels have no support vectors; see support_")
         return self._support.samples.copy()
 
     @property
@@ -271,10 +380,13 @@ class KernelPerceptron(KernelLearner):
     ----------
     $dual_coef_ $support_ $support_vectors_ $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_
     $history_ $online_errors_ $online_losses_ $support_sizes_
+    coef_ : ndarray, shape (n_classes, n_features)
+        Weights of the features of a `FeatureMap`, in place of a support set.
 
     Notes
     -----
-    Cost per visit: the kernel of the sample with the support set, O(S d), and the scores, O(S M).
+    Cost per visit: the kernel of the sample with the support set, O(S d), and the scores, O(S M); with a
+    `FeatureMap` O(n_features M) at any visit, for X that may be sparse or a DataFrame of texts.
 
     References
     ----------
@@ -292,6 +404,9 @@ class KernelPerceptron(KernelLearner):
 
     def _pass(self, visits, expansion, log):
         perceptron_pass(visits, expansion, log)
+
+    def _step(self):
+        return 1.0, False, True
 
 
 # smaller squared residuals relative to k(x, x) are linear dependence, in float64 and float32
@@ -459,7 +574,9 @@ class Projectron(KernelLearner):
     -----
     The support set is bounded for a kernel on a compact set: its members are at least :math:`\eta/\sqrt 2`
     from the span of earlier ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared
-    residual below 1e-10 k(x, x), in float32 1e-6 k(x, x), counts as zero.
+    residual below 1e-10 k(x, x), in float32 1e-6 k(x, x), counts as zero. A `FeatureMap`,
+    which needs no support, is refused: unprojected, the Projectron is `KernelPerceptron`, Projectron++
+    ``PassiveAggressive(1.0)``.
 
     References
     ----------
@@ -481,6 +598,14 @@ class Projectron(KernelLearner):
     _plus = False
 
     eta: float = 0.1
+
+    def _open(self, X, n_classes):
+        if self._explicit():
+            raise ValueError(
+                "kernel must not be a FeatureMap, which needs no projections: use KernelPerceptron, or "
+                "PassiveAggressive(features=...) for ProjectronPlusPlus"
+            )
+        super()._open(X, n_classes)
 
     def _pass(self, visits, expansion, log):
         position = 0
@@ -543,70 +668,19 @@ class ProjectronPlusPlus(Projectron):
     _plus = True
 
 
-class Hyperplanes(NamedTuple):
-    """Coefficients (n_classes, d) and, on request, weighted sums of all hyperplanes."""
+@parameters
+class LinearLearner(PlaneLearner):
+    """Base of learners on columns or explicit features."""
 
-    counts: np.ndarray
-    coef: np.ndarray
-    delayed: np.ndarray
-    sums: np.ndarray
+    _parameter_constraints = {"features": [FeatureMap, None]}
 
-
-@njit(cache=True)
-def linear_pass(X, labels, weights, earlier, planes, aggressiveness, passive, scores, sums_before, log):
-    """Visits in order; `passive` limits the step to what removes the loss."""
-    counts = planes.counts
-    coef = planes.coef
-    sums = planes.sums
-    n_classes, d = coef.shape
-    for t in range(X.shape[0]):
-        rival, margin = predict(coef, X[t], d, labels[t], scores[t])
-        counts[SEEN] += 1
-        length_sq = dot(X[t], X[t], d)
-        if margin < 1.0 and length_sq > 0.0 and weights[t] > 0.0:
-            step = aggressiveness * weights[t]
-            if passive:
-                step = min(step, (1.0 - margin) / (2.0 * length_sq))
-            if not step < math.inf:  # PA on a sample whose square underflows
-                step = 0.0
-            move(planes, log, t, labels[t], rival, step, X[t], d, earlier[t])
-        if sums_before.shape[0] > 0:
-            for c in range(n_classes):
-                for i in range(d):
-                    sums_before[t, c, i] = sums[c, i]
-                    sums[c, i] += weights[t] * coef[c, i]
-
-
-class LinearLearner(CueLearner):
-    """Base of linear learners; `_step()` returns the largest step and `passive`."""
-
-    _learnt = ("_hypothesis",)
-
-    def _open(self, X, n_classes):
-        self._hypothesis = Hypothesis(n_classes, X.shape[1])
-        self._hypothesis.sums = np.zeros((n_classes, X.shape[1]))
-
-    def _observe(self, X, labels, weights, log=False, sums=False):
-        X = np.ascontiguousarray(filled(X)[0], dtype=np.float64)
-        n = labels.size
-        hypothesis = self._hypothesis
-        hypothesis._own()
-        n_classes, d = hypothesis.coef.shape
-        scores = np.empty((n, n_classes))
-        before = np.empty((n if sums else 0, n_classes, d))
-        updates = open_log(hypothesis.counts, n, d, log)
-        planes = Hyperplanes(hypothesis.counts, hypothesis.coef, hypothesis.delayed, hypothesis.sums)
-        earlier = hypothesis.weigh(weights)
-        linear_pass(X, labels, weights, earlier, planes, *self._step(), scores, before, updates)
-        return Trace(scores, np.zeros(n, dtype=np.int64), updates, before)
+    features: object = None
+    normalize: bool = True
 
     def _skip(self, X, weight):
         super()._skip(X, weight)
-        self._hypothesis.sums += weight * self._hypothesis.coef
-
-    @property
-    def coef_(self):
-        return self._hypothesis.coefficients(self.average)
+        sums = self._hypothesis.sums
+        sums += weight * self._hypothesis.coef[:, : sums.shape[1]]
 
 
 @documented
@@ -625,7 +699,9 @@ class PassiveAggressive(LinearLearner):
     ----------
     C : float > 0 or None, default 1.0
         The largest step (PA-I). None or infinity is PA, which removes every loss in full.
-    $average $n_epochs $shuffle $record $random_state $callback $verbose
+    features : FeatureMap or None, default None
+        Its features replace the columns, at length 1 with `normalize`.
+    $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
     ----------
@@ -658,7 +734,7 @@ class PassiveAggressive(LinearLearner):
     C: object = field(default=1.0, kw_only=False)
 
     def _step(self):
-        return math.inf if self.C is None else float(self.C), True
+        return math.inf if self.C is None else float(self.C), True, False
 
 
 @documented
@@ -675,7 +751,9 @@ class OnlineGradientDescent(LinearLearner):
     ----------
     step : float > 0, default 0.1
         :math:`\tau`, multiplied by sample weights.
-    $average $n_epochs $shuffle $record $random_state $callback $verbose
+    features : FeatureMap or None, default None
+        Its features replace the columns, at length 1 with `normalize`.
+    $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
     ----------
@@ -701,4 +779,4 @@ class OnlineGradientDescent(LinearLearner):
     step: float = field(default=0.1, kw_only=False)
 
     def _step(self):
-        return float(self.step), False
+        return float(self.step), False, False

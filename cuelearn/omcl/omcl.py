@@ -14,6 +14,7 @@ import inspect
 from dataclasses import field
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
@@ -24,9 +25,17 @@ from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import classes_of_stream
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF
+from cuelearn.kernels.features import add_rows, taken
 from cuelearn.kernels.growing import filled, resolve_kernel
 from cuelearn.kernels.matrices import zero_blocks
-from cuelearn.kernels.specifications import feature_places, is_frame, lacking, refuse_empty, resolve_columns
+from cuelearn.kernels.specifications import (
+    extract_columns,
+    feature_places,
+    is_frame,
+    lacking,
+    refuse_empty,
+    resolve_columns,
+)
 from cuelearn.omcl.base import N_LOG, CueLearner, OnlineClassifier, Trace, documented
 from cuelearn.omcl.learners import KernelLearner, LinearLearner, PassiveAggressive, ProjectronPlusPlus
 
@@ -172,11 +181,16 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         for name, learner, _ in self._triples():
             check_learner(learner, f"cues: the learner of {name!r}")
 
+    def _explicit(self):
+        if not self._well_formed():
+            return False
+        return all(getattr(learner, "_map", None) is not None for _, learner, _ in self.cues)
+
     def _used(self, first):
-        triples = self._triples()
-        if first:
-            return triples
-        return [(name, learner, c) for (name, learner, _), c in zip(triples, self._columns, strict=True)]
+        kernels = [(name, getattr(learner, "_map", None), c) for name, learner, c in self._triples()]
+        if not first:
+            kernels = [(*pair, c) for (*pair, _), c in zip(kernels, self._columns, strict=True)]
+        return kernels
 
     def _precomputed_learners(self):
         return [getattr(learner, "kernel", None) == "precomputed" for _, learner, _ in self._triples()]
@@ -208,6 +222,13 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         columns = self._columns[j]
         if X.ndim == 3:
             return X[columns]
+        if is_frame(X):  # with texts
+            name, kernel, _ = self._used(False)[j]
+            if getattr(kernel, "takes_text", False):
+                return X.iloc[:, columns]
+            return extract_columns(X, columns, name, missing=self.missing == "zero")
+        if issparse(X):
+            return X[:, columns]
         if (np.diff(columns) == 1).all():
             return np.ascontiguousarray(X[:, columns[0] : columns[-1] + 1])
         return np.ascontiguousarray(X[:, columns])
@@ -301,9 +322,10 @@ class OMCL(MultiCueClassifier):
     Notes
     -----
     Averaging costs O(M) per new support sample and O(M S) per projected update; prediction costs the kernel
-    of the samples with all support sets. With a `query` the margin of the second layer's last hypothesis
-    decides for all learners, and visits are made one by one. Visits without a label count in the mean with
-    their unchanged hypotheses: the bound on the mean's error is one on the losses at all visits
+    of the samples with all support sets. Learners with a `FeatureMap` keep no samples; X may have columns of
+    texts, and be sparse where all cues are such. With a `query` the margin of the second layer's last
+    hypothesis decides for all learners, and visits are made one by one. Visits without a label count in the
+    mean with their unchanged hypotheses: the bound on the mean's error is one on the losses at all visits
     (Cesa-Bianchi, Conconi, Gentile 2004).
 
     References
@@ -384,7 +406,7 @@ class OMCL(MultiCueClassifier):
                 row = X[..., one, : seen + t + 1]
                 new = row[..., :-1]
             else:
-                row = X[one]
+                row = taken(X, one)
                 new = row
             margin = score_margin(self._scores(new, average=False)[0])
             if margin <= limits[t] and weights[t] > 0.0:
@@ -413,6 +435,8 @@ class OMCL(MultiCueClassifier):
         check_learner(integrator, "integrator")
         if getattr(integrator, "kernel", None) == "precomputed":
             raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
+        if isinstance(integrator, LinearLearner) and integrator._explicit():
+            raise ValueError("integrator must be linear in the scores")
         if self.query is not None and isinstance(integrator, KernelLearner):
             raise ValueError("integrator must not have a kernel with a query")
         if isinstance(integrator, CueLearner):
@@ -458,6 +482,7 @@ class OMCL(MultiCueClassifier):
         n_classes = before.shape[1]
         products = []
         for j, (learner, trace) in enumerate(zip(self.learners_, traces, strict=True)):
+            first = j * n_classes
             hypothesis = learner._hypothesis
             held = self._delayed[j]
             capacity = held.shape[1]
@@ -466,7 +491,13 @@ class OMCL(MultiCueClassifier):
             delayed = np.zeros((n_classes, capacity))
             delayed[:, : held.shape[1]] = held
             n_log = int(hypothesis.counts[N_LOG])
-            add_products(trace.log, n_log, weights, before, j * n_classes, delayed)
+            if trace.rows is None:
+                add_products(trace.log, n_log, weights, before, first, delayed)
+            else:
+                t, label, rival = trace.log.entries[:n_log, :3].T
+                change = before[t, :, first + label] - before[t, :, first + rival]
+                rows = trace.rows._replace(place=trace.rows.place[t])
+                add_rows(rows, change * trace.log.values[:n_log, None], delayed)
             products.append(delayed)
         self._delayed = products
 
@@ -485,8 +516,8 @@ class OMCL(MultiCueClassifier):
         if not (self.average if average is None else average):
             return self.integrator_._scores(np.concatenate(self._cue_scores(X, False), axis=1), False)
         self._check_average()
-        inputs = [learner._inputs(self._part(X, j)) for j, learner in enumerate(self.learners_)]
-        return sum(part @ self._averaged_coef(j).T for j, part in enumerate(inputs))
+        each = enumerate(self.learners_)
+        return sum(learner._products(self._part(X, j), self._averaged_coef(j)) for j, learner in each)
 
     @property
     def weights_(self):
@@ -541,6 +572,10 @@ class Flat(OnlineClassifier):
 
     def _is_precomputed(self):
         return isinstance(self.learner, CueLearner) and self.learner._is_precomputed()
+
+    @property
+    def _map(self):
+        return getattr(self.learner, "_map", None)
 
     def _check_precomputed(self, X):
         return super()._check_precomputed(X).mean(axis=0)
