@@ -1,10 +1,15 @@
 """UFO-MKL (thesis Algorithm 7)."""
 
+import numpy as np
+
 from cuelearn.compiled import loop
 from cuelearn.core.estimator import parameters
+from cuelearn.core.samples import FLOATS, given_kernels, validate_samples
 from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
+from cuelearn.mkl.cluster import Cluster, is_collection
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
+from cuelearn.mkl.optimum.partitions import ROUNDS
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, refresh_link
 
 __all__ = ["UFOMKL", "solve_ufo", "visit_ufo", "visit_ufo_loss"]
@@ -124,5 +129,44 @@ class UFOMKL(BatchMKL):
 
     alpha: float = 0.0
 
+    def _start(self, X, y, sample_weight=None):
+        if not is_collection(X):
+            return super()._start(X, y, sample_weight)
+        if not self._takes_blocks():
+            raise ValueError("X of Dask needs kernels that are all a FeatureMap, and a hinge loss")
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None where X is of Dask; class_weight is supported")
+        self._cluster = cluster = Cluster(X, y)
+        first = cluster.first_samples()
+        used = {"used": lambda: given_kernels(self.kernels)}
+        validate_samples(self, first[:1], dtype=FLOATS, accept_sparse="csr", **used)
+        self.classes_ = self._all_classes = cluster.classes
+        for name in ("absent_", "untrained_classes_", "online_errors_", "visits_"):
+            vars(self).pop(name, None)
+        # a class stands for its samples, with their number as weight
+        self.bank_ = self._bank_of(self.kernels, first, self.memory).on()
+        self.bank_.n_samples = cluster.classes.size
+        return np.arange(cluster.classes.size), cluster.counts.astype(np.float64)
+
+    def _run(self, problem):
+        super()._run(problem)
+        if "_cluster" in vars(self):
+            self.n_seen_ = vars(self).pop("_cluster").n
+
     def _solve(self, problem, options):
-        return solve_ufo(problem, n_epochs=self.n_epochs, **options)
+        if "_cluster" not in vars(self):
+            return solve_ufo(problem, n_epochs=self.n_epochs, **options)
+        n_rounds = self.n_epochs
+        if self.finish and self.tol is not None:
+            n_rounds = ROUNDS
+        watch = self._watch(lambda consensus: self._show(problem, *consensus.point()))
+        return self._cluster.solve(
+            problem,
+            self.bank_.on(),
+            loss=self.loss,
+            seed=int(options["rng"].integers(2**31)),
+            tol=self.tol,
+            max_rounds=n_rounds,
+            callback=watch,
+            verbose=self.verbose,
+        )
