@@ -209,6 +209,7 @@ class FeatureBank:
 
     dtype = np.dtype(np.float32)
     indefinite = {}
+    resident = True  # no kernel rows are computed
     # per cue a matrix, or a factor per feature, that its features are multiplied by
     scaling = None
 

@@ -1,8 +1,8 @@
 """Training on Dask collections: partitions stay with their workers, which hold them as actors.
 
-The messages and reports of `cuelearn.mkl.optimum.partitions` are all that is sent, and at most 5,000 samples to
-fit transformers. A worker that dies costs one round: its partitions are built again from the collection, get
-the coordinator's state, and start from dual variables 0.
+The messages and reports of `cuelearn.mkl.optimum.partitions` are all that is sent, and at most 5,000 samples
+to fit transformers. A worker that dies costs one round: its partitions are built again from the collection,
+get the coordinator's state, and start from dual variables 0.
 """
 
 import numpy as np
@@ -26,29 +26,21 @@ def is_collection(X):
 
 
 def blocks_of(X, y):
-    """Delayed blocks of samples and labels; y is a collection, an array, or the name of a column of X."""
+    """Delayed blocks of samples and labels; y is a collection, or the name of a column of X."""
     if getattr(X, "ndim", 0) != 2:
         raise ValueError("X of Dask must be an array of two dimensions, or a DataFrame")
-    if y is None:
-        raise ValueError("X of Dask requires y to be passed: labels, or the name of a column of a DataFrame")
+    named = isinstance(y, str) and y in getattr(X, "columns", ())
+    if not named and not is_collection(y):
+        raise ValueError(f"y must be labels of Dask, or a column of a DataFrame X, got {y!r:.40}")
     if hasattr(X, "numblocks"):
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        if not np.isnan(X.shape[0]) and not isinstance(y, str):
-            import dask.array as da
-
-            y = da.asarray(y)
-            if y.ndim == 1 and not np.isnan(y.shape[0]):
-                if y.shape[0] != X.shape[0]:
-                    raise ValueError(f"y must have shape {X.shape[:1]}, got shape {y.shape}")
-                y = y.rechunk((X.chunks[0],))
+        known = hasattr(y, "numblocks") and not np.isnan([*X.shape, *y.shape]).any()
+        if known and y.shape == X.shape[:1]:
+            y = y.rechunk((X.chunks[0],))
     samples = np.ravel(X.to_delayed())
-    if isinstance(y, str):
-        if y not in getattr(X, "columns", ()):
-            raise ValueError(f"y must be labels, or a column of a DataFrame X, got {y!r}")
+    if named:
         return samples, [y] * len(samples)
-    if not is_collection(y):
-        raise ValueError(f"y must be a collection of Dask with the partitions of X, got a {type(y).__name__}")
     labels = np.ravel(y.to_delayed())
     if len(labels) != len(samples):
         raise ValueError(f"y must have the {len(samples)} partitions of X, got {len(labels)}")
@@ -145,26 +137,29 @@ class Cluster:
         actors = [actor.result() for actor in actors]
         self._futures = ()
 
-        def send(k, message):
-            try:
-                return actors[k].round(message)
-            except RuntimeError:  # its worker is known to be lost
-                return None
-
-        def received(reply):
-            try:
-                return reply and reply.result()
-            except (OSError, RuntimeError):  # lost meanwhile
-                return None
+        def replies(numbers, messages):
+            """Reports of partitions; None of those whose worker is lost."""
+            waiting = []
+            for k, message in zip(numbers, messages, strict=True):
+                try:
+                    waiting.append(actors[k].round(message))
+                except RuntimeError:
+                    waiting.append(None)
+            reports = []
+            for reply in waiting:
+                try:
+                    reports.append(reply and reply.result())
+                except (OSError, RuntimeError):
+                    reports.append(None)
+            return reports
 
         def ask(message, state_of):
-            replies = [send(k, message) for k in range(len(actors))]
-            reports = [received(reply) for reply in replies]
+            reports = replies(range(len(actors)), [message] * len(actors))
             for k in range(len(actors)):
                 for _ in range(ATTEMPTS):
                     if reports[k] is None:
                         actors[k] = build(k, client.compute(self.pairs[k])).result()
-                        reports[k] = received(send(k, message._replace(state=state_of(k))))
+                        [reports[k]] = replies([k], [message._replace(state=state_of(k))])
                 if reports[k] is None:
                     raise RuntimeError(f"partition {self.numbers[k]} was lost {ATTEMPTS} times in one round")
             return reports

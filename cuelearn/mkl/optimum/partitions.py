@@ -38,12 +38,12 @@ ROUNDS = 2000
 SWEEPS = 2
 # over-relaxation, below 2
 RELAXATION = 1.8
-# violation at which a partition stops, as share of the objective: of the gap, and at least
+# violation at which a partition stops: share of the gap, least and largest share of the objective
 LOCAL_SHARE = 0.05
-LARGEST_GAP = 0.2
-LEAST_SHARE = 1e-3
+LEAST = 1e-3
+LARGEST = 1e-2
 # first step, and later ones, as share of the estimate
-FIRST_STEP = 0.25
+FIRST_STEP = 0.5
 STEP = 0.7
 # iterations of the regulariser's minimisation, and their change at the end
 WEIGHT_ROUNDS = 200
@@ -51,7 +51,7 @@ WEIGHT_CHANGE = 1e-10
 
 
 class Message(NamedTuple):
-    """To a partition; `state` are Z and its c, if it has lost its own."""
+    """To a partition; `state` are Z and its c, if it has lost its own. Matrices are in single precision."""
 
     number: int  # of the round, from 1
     candidate: np.ndarray  # (n_classes, n_features)
@@ -124,7 +124,7 @@ class Partition(BlockAscent):
         self.rounds = message.number
         factor = self.problem.factor
         bank = self.problem.bank
-        candidate = message.candidate
+        candidate = message.candidate.astype(np.float64)
         ones = np.ones(bank.n_kernels)
         # scores are those of `step * blocks`
         start = (2.0 * candidate - self.primal) / message.step + self.theta - self.center
@@ -138,10 +138,11 @@ class Partition(BlockAscent):
             weights = factor * message.step * ones
             self._sweep(chosen[visits], rows, weights, message.tolerance, SWEEPS)
         self.theta += self.blocks - start
+        sent = self.theta.astype(bank.dtype)
         self.primal += RELAXATION * (candidate - self.primal)
-        self.center += RELAXATION * (self.theta - self.center)
+        self.center += RELAXATION * (sent - self.center)
         total = float(self.B[np.arange(bank.n_samples), self.labels].sum())
-        return Report(loss / self.n, total / self.n, self.theta.copy(), self.n_updates)
+        return Report(loss / self.n, total / self.n, sent, self.n_updates)
 
 
 class Consensus:
@@ -171,26 +172,28 @@ class Consensus:
         K = len(self.centers)
         self.number += 1
         shift = self.step / K
-        candidate = self._least(self.primal + shift * self.centers.sum(axis=0), shift)
-        share = max(LOCAL_SHARE * min(self.gap / self.objective, LARGEST_GAP), LEAST_SHARE)
-        message = Message(self.number, candidate, self.step, share * self.objective)
-        reports = ask(message, self._state)
+        sent = self._least(self.primal + shift * self.centers.sum(axis=0), shift).astype(self.bank.dtype)
+        candidate = sent.astype(np.float64)
+        tolerance = np.clip(LOCAL_SHARE * self.gap, LEAST * self.objective, LARGEST * self.objective)
+        reports = ask(Message(self.number, sent, self.step, float(tolerance)), self._state)
         self.n_updates = sum(report.n_updates for report in reports)
-        self.bytes += sum(candidate.nbytes + report.theta.nbytes for report in reports)
+        self.bytes += sum(sent.nbytes + report.theta.nbytes for report in reports)
         value = problem.regularizer(self._norms(candidate)) + sum(report.loss for report in reports)
         if value < self.objective:
             self.objective = value
             self.best = candidate
-        theta = sum(report.theta for report in reports)
+        theta = np.sum([report.theta for report in reports], axis=0, dtype=np.float64)
         norms = np.sqrt(problem.norms_sq_of(theta * self.root))
         self.bound = max(self.bound, problem.dual_value(sum(report.total for report in reports), norms))
         self.primal = self.primal + RELAXATION * (candidate - self.primal)
         for center, report in zip(self.centers, reports, strict=True):
             center += RELAXATION * (report.theta - center)
         length = np.linalg.norm(self.primal)
-        if length > 0.0 and self.centers.any():
+        if length > 0.0:
             estimate = np.sqrt(K) * length / np.linalg.norm(self.centers)
             self.step = np.sqrt(self.step * STEP * estimate)
+        else:  # as long as no cue has weight
+            self.step *= 0.5
 
     def _state(self, k):
         """State of a partition that has lost its own."""
@@ -239,53 +242,28 @@ class Consensus:
 def solve_partitions(
     problem, bank, n_partitions, ask, *, tol=0.01, max_rounds=ROUNDS, callback=None, verbose=False
 ):
-    """Solve a problem in partitions to the relative gap `tol`.
+    """Solve a problem in partitions to the relative gap `tol`, or warn; a `Result` with blocks.
 
-    Parameters
-    ----------
-    problem : BlockProblem
-        Without samples of its own: one for each class, with their number as sample weight.
-    bank : FeatureBank
-        Of `scaled_bank`.
-    n_partitions : int
-    ask : callable
-        ``ask(message, state_of)`` returns the `Report` of every partition, in their order; for one that
-        returns None the message is repeated with ``state=state_of(k)``.
-    tol : float or None
-        None: all of `max_rounds`.
-    callback : callable, optional
-        ``callback(consensus, number)`` after each round; a true result stops.
+    `problem`, a `BlockProblem`, has a sample for each class, with the number of its samples as weight; `bank`
+    is a `scaled_bank`. ``ask(message, state_of)`` returns the `Report` of each partition, in their order; to
+    one that returns None the message goes again, with ``state=state_of(k)``. With ``tol=None`` there are
+    `max_rounds`. ``callback(consensus, number)`` ends them by a true result. `history` has the bytes sent both
+    ways.
 
-    Returns
-    -------
-    Result
-        With blocks as coefficients; `history` has the bytes sent to and from partitions.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If `tol` was not reached.
-
-    Notes
-    -----
-    A round costs each partition three passes over its samples, O(n_features n_classes) a visit, and sends
-    two matrices (n_classes, n_features) per partition. All sums are in the order of the partitions: equal
-    partitions give equal bits wherever they are.
+    A round costs a partition three passes over its samples, O(n_features n_classes) a visit. Sums are in the
+    order of the partitions: the same ones give the same bits wherever they are.
     """
     run = Run(callback, verbose=verbose)
     consensus = Consensus(problem, bank, n_partitions)
-    converged = tol is None
     for number in run.rounds(max_rounds, "UFO-MKL"):
         consensus.round(ask)
-        gap = consensus.gap
-        reached = {"objective": consensus.objective, "dual_gap": gap, "bytes": consensus.bytes}
-        reached |= {"epoch": number, "n_updates": consensus.n_updates, "stage": "partitions"}
-        relative = gap / consensus.objective
-        run.end(number, lambda: consensus, note=f"relative gap {relative:.1e}", **reached)
-        if tol is not None and relative <= tol:
-            converged = True
-        if run.stopped or converged and tol is not None:
+        relative = consensus.gap / consensus.objective
+        row = {name: getattr(consensus, name) for name in ("objective", "bytes", "n_updates")}
+        row |= {"stage": "partitions", "epoch": number, "dual_gap": consensus.gap}
+        run.end(number, lambda: consensus, note=f"relative gap {relative:.1e}", **row)
+        if run.stopped or tol is not None and relative <= tol:
             break
+    converged = tol is None or relative <= tol
     if not converged:
         warn_user(
             f"UFO-MKL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after {number} "
@@ -293,15 +271,5 @@ def solve_partitions(
             ConvergenceWarning,
         )
     blocks, weights = consensus.point()
-    norms_sq = problem.norms_sq_of(blocks.T)
-    return Result(
-        blocks,
-        weights,
-        history=run.history(),
-        objective=consensus.objective,
-        dual_gap=consensus.gap,
-        n_iter=consensus.number,
-        n_updates=consensus.n_updates,
-        converged=converged,
-        block_norms_sq=norms_sq,
-    )
+    ends = run.history(), consensus.objective, consensus.gap, number, consensus.n_updates, converged
+    return Result(blocks, weights, *ends, block_norms_sq=problem.norms_sq_of(blocks.T))

@@ -9,7 +9,6 @@ from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.cluster import Cluster, is_collection
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
-from cuelearn.mkl.optimum.partitions import ROUNDS
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, refresh_link
 
 __all__ = ["UFOMKL", "solve_ufo", "visit_ufo", "visit_ufo_loss"]
@@ -148,25 +147,14 @@ class UFOMKL(BatchMKL):
         self.bank_.n_samples = cluster.classes.size
         return np.arange(cluster.classes.size), cluster.counts.astype(np.float64)
 
-    def _run(self, problem):
-        super()._run(problem)
-        if "_cluster" in vars(self):
-            self.n_seen_ = vars(self).pop("_cluster").n
-
     def _solve(self, problem, options):
-        if "_cluster" not in vars(self):
+        cluster = vars(self).pop("_cluster", None)
+        if cluster is None:
             return solve_ufo(problem, n_epochs=self.n_epochs, **options)
-        n_rounds = self.n_epochs
-        if self.finish and self.tol is not None:
-            n_rounds = ROUNDS
-        watch = self._watch(lambda consensus: self._show(problem, *consensus.point()))
-        return self._cluster.solve(
-            problem,
-            self.bank_.on(),
-            loss=self.loss,
-            seed=int(options["rng"].integers(2**31)),
-            tol=self.tol,
-            max_rounds=n_rounds,
-            callback=watch,
-            verbose=self.verbose,
-        )
+        bank = self.bank_.on()
+        self.bank_.n_samples = cluster.n
+        given = {"loss": self.loss, "seed": int(options["rng"].integers(2**31)), "tol": self.tol}
+        if self.tol is None or not self.finish:
+            given["max_rounds"] = self.n_epochs
+        given["callback"] = self._watch(lambda consensus: self._show(problem, *consensus.point()))
+        return cluster.solve(problem, bank, verbose=self.verbose, **given)
