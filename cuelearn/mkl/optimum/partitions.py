@@ -189,7 +189,7 @@ class Consensus:
         for center, report in zip(self.centers, reports, strict=True):
             center += RELAXATION * (report.theta - center)
         length = np.linalg.norm(self.primal)
-        if length > 0.0:
+        if length > 0.0 and self.centers.any():
             estimate = np.sqrt(K) * length / np.linalg.norm(self.centers)
             self.step = np.sqrt(self.step * STEP * estimate)
         else:  # as long as no cue has weight
@@ -247,8 +247,8 @@ def solve_partitions(
     `problem`, a `BlockProblem`, has a sample for each class, with the number of its samples as weight; `bank`
     is a `scaled_bank`. ``ask(message, state_of)`` returns the `Report` of each partition, in their order; to
     one that returns None the message goes again, with ``state=state_of(k)``. With ``tol=None`` there are
-    `max_rounds`. ``callback(consensus, number)`` ends them by a true result. `history` has the bytes sent both
-    ways.
+    `max_rounds`. A true result of ``callback(consensus, number)`` ends them. `history` has the bytes sent
+    both ways.
 
     A round costs a partition three passes over its samples, O(n_features n_classes) a visit. Sums are in the
     order of the partitions: the same ones give the same bits wherever they are.

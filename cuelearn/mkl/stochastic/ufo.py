@@ -91,6 +91,10 @@ class UFOMKL(BatchMKL):
     gradient of the conjugate at :math:`\bar\theta/t`, so kernels with :math:`\|\theta^j\| \le \alpha t` have
     weight exactly 0 and are not computed at prediction.
 
+    Samples in collections of Dask, with feature maps, stay where they are: training is a consensus between
+    dual ascents on the partitions, see `cuelearn.mkl.optimum.partitions`, of `n_epochs` rounds if there is no
+    `tol` or no `finish`; `history_` has the bytes sent.
+
     Parameters
     ----------
     $kernels $p $C $loss $class_weight
@@ -113,6 +117,7 @@ class UFOMKL(BatchMKL):
     References
     ----------
     Thesis 4.5: equation 4.9, Algorithm 7, theorems 4.5 and 4.6. Unlike in OM-2, line 8 has no 1/q.
+    In partitions: Boyd et al. (2011), Foundations and Trends in Machine Learning 3, section 7.
 
     Examples
     --------

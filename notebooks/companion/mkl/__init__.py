@@ -191,7 +191,7 @@ TABLE = {
     # samples in partitions
     "cluster": {
         "n_train": (200, 2000, 60_000),
-        "n_features": (8, 32, 256),
+        "n_features": (8, 16, 256),
         "n_partitions": ((2, 4), (2, 8, 32), (2, 4, 8, 16, 32, 64)),
         "C": ((1.0, 10.0), (1.0, 10.0), (1.0, 10.0)),
         "most_rounds": (200, 400, 1000),
