@@ -18,7 +18,7 @@ BAR_AFTER = 2.0
 COLUMNS = (
     *("stage", "start", "step", "epoch", "n_epochs", "seconds", "n_updates", "n_support", "online_error"),
     *("n_evaluations", "log_likelihood", "objective", "relaxed", "dual_bound", "dual_gap", "change"),
-    *("n_changed", "n_projections", "n_unproven"),
+    *("n_changed", "n_projections", "n_unproven", "bytes"),
 )
 
 

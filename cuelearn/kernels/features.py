@@ -21,6 +21,8 @@ __all__ = ["Batches", "FeatureBank", "FeatureRows", "are_batches", "has_only_fea
 # samples whose features are computed at a time, and of these in one thread
 CHUNK = 2048
 TASK_ROWS = 1024
+# features of a cue up to which all their products are summed, not only squares
+WIDEST = 2000
 
 
 def has_only_features(kernels):
@@ -186,6 +188,13 @@ def as_batches(X):
     return X if isinstance(X, Batches) else Batches([(X, np.zeros(X.shape[0]))])
 
 
+def scaled(columns, scaling):
+    """Columns times a matrix, or a factor each."""
+    if scaling.ndim == 2:
+        return columns @ scaling
+    return columns * scaling
+
+
 def taken(X, index):
     return X.iloc[index] if is_frame(X) else X[index]
 
@@ -200,6 +209,9 @@ class FeatureBank:
 
     dtype = np.dtype(np.float32)
     indefinite = {}
+    resident = True  # no kernel rows are computed
+    # per cue a matrix, or a factor per feature, that its features are multiplied by
+    scaling = None
 
     def __init__(self, kernels, X, *, normalize=True, memory=2e9, missing="error"):
         self.memory = memory
@@ -262,8 +274,13 @@ class FeatureBank:
                     np.multiply(values[: side.n], factors[f][:, None], out=place)
                     if side.absent:
                         place[side.absent[cue]] = 0.0
+                    if self.scaling is not None:
+                        place[:] = scaled(place, self.scaling[f])
                 else:
-                    blocks.append(diags_array(factors[f]) @ csr_array(values[: side.n]))
+                    part = diags_array(factors[f]) @ csr_array(values[: side.n])
+                    if self.scaling is not None:
+                        part = part @ diags_array(self.scaling[f])
+                    blocks.append(part)
             if out is None:
                 parts[rows.start] = hstack(blocks, format="csr", dtype=self.dtype)
 
@@ -271,6 +288,18 @@ class FeatureBank:
         if out is None and n:
             return csr_array(vstack([parts[rows.start] for rows in slices], format="csr"))
         return out
+
+    def second_moments(self):
+        """Per cue the sum of the products of its features, a matrix; of their squares if sparse or many."""
+        widths = np.diff(self.starts)
+        shapes = [width if self._sparse or width > WIDEST else (width, width) for width in widths]
+        sums = [np.zeros(shape) for shape in shapes]
+        for _, _, X in self._parts(np.arange(self.n_samples)):
+            features = self.features(X)
+            for total, first, end in zip(sums, self.starts, self.starts[1:], strict=False):
+                part = features[:, first:end]
+                total += (part * part).sum(axis=0) if total.ndim == 1 else part.T @ part
+        return sums
 
     def weighted(self, X, weights):
         """Features of samples X, those of each cue times its weight."""

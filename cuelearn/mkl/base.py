@@ -158,9 +158,10 @@ class KernelModel(Estimator):
         X : array-like or sparse, shape (n, n_features), or (n_kernels, n, n), KernelBank or KernelStack
             A model that keeps no samples, see `FeatureMap`, also takes a memory map, and batches (X, y): an
             iterable, a function that returns one, or an iterator, which is copied to temporary files.
-            Transformers are fitted to at most 5,000 samples, of the first batch.
+            Transformers are fitted to at most 5,000 samples, of the first batch. UFOMKL also takes an array
+            or DataFrame of Dask, whose partitions by rows stay with the workers of the running client.
         y : array-like, shape (n,), or (n, n_classes) for multi-label methods
-            None for batches; or the name of the column of labels in DataFrames.
+            None for batches; or the name of the column of labels in DataFrames; of Dask as X is.
         $sample_weight
 
         Returns

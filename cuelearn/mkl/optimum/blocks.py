@@ -76,9 +76,10 @@ class BlockAscent(Ascent):
     def __init__(self, problem, dual_point, norms_sq=None):
         bound, scale, point = problem.dual_bound(dual_point, norms_sq)
         self._begin(problem, bound)
+        self.n = problem.bank.n_samples
         self.B = problem.bank.zeros(problem.n_classes)
         np.multiply(point, scale, out=self.B)
-        self.blocks = problem.blocks_of(self.B) / problem.bank.n_samples
+        self.blocks = problem.blocks_of(self.B) / self.n
         self.norms = np.sqrt(problem.norms_sq_of(self.blocks))
         self.usable = np.ones(problem.n_groups, dtype=bool)
         self.rng = np.random.default_rng(0)
@@ -111,32 +112,31 @@ class BlockAscent(Ascent):
             rows = rows._replace(place=rows.place[visits])
             worst = self._sweep(chosen[visits], rows, problem.factor * weights, tolerance)
             solved = solved and worst <= tolerance
-        limits = self.limits[W] * W.size / bank.n_samples
+        limits = self.limits[W] * W.size / self.n
         _, self.value, margin = self._primal(weights, scores, self.labels[W], limits)
         self.norms = np.sqrt(problem.norms_sq_of(self.blocks))
         self._bound()
         return (self.value - bound) / self.value, solved, margin
 
-    def _sweep(self, samples, rows, weights, tolerance):
-        """Sweeps in the order of the samples; returns the largest violation."""
+    def _sweep(self, samples, rows, weights, tolerance, sweeps=SWEEPS):
+        """Sweeps in the order of the samples, `n` is that of all; returns the largest violation."""
         m = samples.size
         M = self.problem.n_classes
         coef = np.asarray(self.B[samples])
         own = weights @ own_products(rows)
         kernel = np.lib.stride_tricks.as_strided(own, (m, m), (own.itemsize, 0))  # only its diagonal is read
-        chunk = self.labels[samples], self.limits[samples], self.problem.bank.n_samples
+        chunk = self.labels[samples], self.limits[samples], self.n
         machine = Machine(kernel, *chunk, np.zeros((m, 0)), np.zeros((M, 0)))
         scratch = np.zeros((4, M)), np.empty(M, dtype=np.int64)
         sweep = with_steps(sweep_samples, (class_values, move))
         state = coef, self.blocks, np.zeros((M, 0)), (rows, weights)
-        _, worst, updates = sweep(machine, *state, *scratch, tolerance, SWEEPS, m * SWEEPS)
+        _, worst, updates = sweep(machine, *state, *scratch, tolerance, sweeps, m * sweeps)
         self.B[samples] = coef
         self.n_updates += updates
         return worst
 
     def _bound(self):
-        n = self.problem.bank.n_samples
-        bound = self.problem.dual_bound(self.B, self.norms**2 * n**2)[0]
+        bound = self.problem.dual_bound(self.B, self.norms**2 * self.n**2)[0]
         self.bound = max(self.bound, bound)
         return bound
 

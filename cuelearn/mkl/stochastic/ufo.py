@@ -1,9 +1,13 @@
 """UFO-MKL (thesis Algorithm 7)."""
 
+import numpy as np
+
 from cuelearn.compiled import loop
 from cuelearn.core.estimator import parameters
+from cuelearn.core.samples import FLOATS, given_kernels, validate_samples
 from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
+from cuelearn.mkl.cluster import Cluster, is_collection
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, refresh_link
 
@@ -87,6 +91,10 @@ class UFOMKL(BatchMKL):
     gradient of the conjugate at :math:`\bar\theta/t`, so kernels with :math:`\|\theta^j\| \le \alpha t` have
     weight exactly 0 and are not computed at prediction.
 
+    Samples in collections of Dask, with feature maps, stay where they are: training is a consensus between
+    dual ascents on the partitions, see `cuelearn.mkl.optimum.partitions`, of `n_epochs` rounds if there is no
+    `tol` or no `finish`; `history_` has the bytes sent.
+
     Parameters
     ----------
     $kernels $p $C $loss $class_weight
@@ -109,6 +117,7 @@ class UFOMKL(BatchMKL):
     References
     ----------
     Thesis 4.5: equation 4.9, Algorithm 7, theorems 4.5 and 4.6. Unlike in OM-2, line 8 has no 1/q.
+    In partitions: Boyd et al. (2011), Foundations and Trends in Machine Learning 3, section 7.
 
     Examples
     --------
@@ -124,5 +133,33 @@ class UFOMKL(BatchMKL):
 
     alpha: float = 0.0
 
+    def _start(self, X, y, sample_weight=None):
+        if not is_collection(X):
+            return super()._start(X, y, sample_weight)
+        if not self._takes_blocks():
+            raise ValueError("X of Dask needs kernels that are all a FeatureMap, and a hinge loss")
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None where X is of Dask; class_weight is supported")
+        self._cluster = cluster = Cluster(X, y)
+        first = cluster.first_samples()
+        used = {"used": lambda: given_kernels(self.kernels)}
+        validate_samples(self, first[:1], dtype=FLOATS, accept_sparse="csr", **used)
+        self.classes_ = self._all_classes = cluster.classes
+        for name in ("absent_", "untrained_classes_", "online_errors_", "visits_"):
+            vars(self).pop(name, None)
+        # a class stands for its samples, with their number as weight
+        self.bank_ = self._bank_of(self.kernels, first, self.memory).on()
+        self.bank_.n_samples = cluster.classes.size
+        return np.arange(cluster.classes.size), cluster.counts.astype(np.float64)
+
     def _solve(self, problem, options):
-        return solve_ufo(problem, n_epochs=self.n_epochs, **options)
+        cluster = vars(self).pop("_cluster", None)
+        if cluster is None:
+            return solve_ufo(problem, n_epochs=self.n_epochs, **options)
+        bank = self.bank_.on()
+        self.bank_.n_samples = cluster.n
+        given = {"loss": self.loss, "seed": int(options["rng"].integers(2**31)), "tol": self.tol}
+        if self.tol is None or not self.finish:
+            given["max_rounds"] = self.n_epochs
+        given["callback"] = self._watch(lambda consensus: self._show(problem, *consensus.point()))
+        return cluster.solve(problem, bank, verbose=self.verbose, **given)

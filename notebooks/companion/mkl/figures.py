@@ -3,7 +3,15 @@
 import numpy as np
 from sklearn import datasets as toy
 
-from companion.mkl import claims, figures_accuracy, figures_missing, figures_samples, figures_time, runs  # noqa: F401
+from companion.mkl import (  # noqa: F401
+    claims,
+    figures_accuracy,
+    figures_cluster,
+    figures_missing,
+    figures_samples,
+    figures_time,
+    runs,
+)
 from companion.mkl.figures_accuracy import Place, save
 from companion.mkl.rivals import METHODS  # noqa: F401  a method that was added gets a style
 from companion.mkl.runs import (

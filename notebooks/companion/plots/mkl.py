@@ -619,3 +619,22 @@ def many_samples(table):
     log_axis(axes[0, 2].yaxis, plain=True)
     legend(fig, axes, 3)
     return fig
+
+
+def cluster_rounds(table):
+    """Rounds and megabytes against the number of partitions, a curve for each C and gap."""
+    fig, axes = panels(2, size=(7.0, 3.2))
+    for C in distinct(table["C"]):
+        for gap in distinct(table["gap"]):
+            rows = where(table, C=C, gap=gap)
+            look = {"color": f"C{distinct(table['C']).index(C)}", "marker": "."}
+            look |= {"linestyle": "--" if gap < 0.05 else "-", "label": f"C = {C:g}, gap {gap:.0%}"}
+            for ax, column in zip(axes[0], ("rounds", "megabytes"), strict=True):
+                curve(ax, rows, "n_partitions", column, **look)
+    for ax, label in zip(axes[0], ("rounds", "megabytes sent"), strict=True):
+        ticks = distinct(table["n_partitions"])
+        ax.set(xscale="log", yscale="log", xlabel="partitions", ylabel=label)
+        ax.set_xticks(ticks, ticks)
+        ax.minorticks_off()
+    legend(fig, axes, 4)
+    return fig
