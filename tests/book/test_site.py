@@ -136,6 +136,24 @@ def test_a_slider_moved_by_keyboard_changes_its_picture(book, browser):
     page.close()
 
 
+def test_every_slider_of_a_page_moves(browser, tmp_path, monkeypatch):
+    """The third moves alone: the others go back to their defaults."""
+    monkeypatch.setenv("CUELEARN_RUN", "1")
+    controls = {name: Control(name, (0, 1, 2), 1) for name in "abc"}
+    html = explore(lambda ax, a, b, c: ax.set(xlim=(0, 9), title=f"{a}{b}{c}"), controls).data
+    (tmp_path / "page.html").write_text(html)
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    picture, sliders = page.locator("img"), page.locator("input").all()
+    seen = {picture.get_attribute("src")}
+    for moved, wanted in ((0, "211"), (2, "112"), (1, "121"), (0, "221")):
+        sliders[moved].press("ArrowRight")
+        seen.add(picture.get_attribute("src"))
+        assert "".join(slider.input_value() for slider in sliders) == wanted
+    assert len(seen) == 5
+    page.close()
+
+
 def test_the_code_of_a_claim_has_what_is_assigned_for_it():
     """Also where a name is assigned again for the next claim."""
     code = site.code_of("mlmkl-4", judge_of("mlmkl-4").file)

@@ -49,14 +49,15 @@ def test_a_page_holds_every_position_of_two_sliders(monkeypatch):
             ax.plot([0, p], [0, C])
 
     html = explore(two_panels, controls, panels=2, caption="data").data
-    assert {(p, C) for p, C, _ in drawn} == {(p, C) for p in (1.0, 1.5, 2.0) for C in (1, 10)}
-    assert {seed for *_, seed in drawn} == {1} and "Fixed on this page: seed of the draw: 1." in html
-    assert "http" not in html and html.count('type="range"') == 2 and html.count("aria-label=") == 2
+    together = {(p, C, 1) for p in (1.0, 1.5, 2.0) for C in (1, 10)}
+    assert set(drawn) == together | {(2.0, 10, 0)}  # the third moves alone, from the defaults
+    assert "the others go back when one of these moves: seed of the draw." in html
+    assert "http" not in html and html.count('type="range"') == 3 and html.count("aria-label=") == 3
     data = json.loads(re.search(r'"application/json">(.*?)</script>', html, flags=re.DOTALL)[1])
-    assert data["values"] == [["1", "1.5", "2"], ["1", "10"]] and data["start"] == "2,1"
-    assert len(data["frames"]) == 6 and all(len(parts) == 2 for parts in data["frames"].values())
-    assert len({part for part, _ in data["frames"].values()}) == 6  # every position has its own picture
-    left, right = (Image.open(io.BytesIO(base64.b64decode(part))) for part in data["frames"]["2,1"])
+    assert data["values"] == [["1", "1.5", "2"], ["1", "10"], ["0", "1"]] and data["start"] == "2,1,1"
+    assert len(data["frames"]) == 7 and all(len(parts) == 2 for parts in data["frames"].values())
+    assert len({part for part, _ in data["frames"].values()}) == 7  # every position has its own picture
+    left, right = (Image.open(io.BytesIO(base64.b64decode(part))) for part in data["frames"]["2,1,1"])
     both = np.asarray(Image.open(io.BytesIO(base64.b64decode(default_picture(html)))))
     assert np.array_equal(both, np.hstack([left, right]))
 

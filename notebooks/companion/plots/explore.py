@@ -22,8 +22,9 @@ from cuelearn.expect import require
 
 __all__ = ["Control", "explore"]
 
-#: How many controls move on a page without a kernel; the others stay at their defaults.
-ON_A_PAGE = 2
+#: How many controls move together on a page without a kernel; each of the others moves alone, from the
+#: defaults.
+TOGETHER = 2
 SIZE = (8.0, 3.4)  # inches
 PAGE_DPI = 112
 SCRIPT = Path(__file__).with_name("explore.js")
@@ -53,7 +54,7 @@ def explore(draw, controls, *, panels=1, caption=""):
     """A picture with sliders: drawn anew at each move, the picture at the defaults in grey behind it.
 
     Run by papermill, it returns HTML for the book, where no kernel runs: with a picture for each position of
-    the first two sliders.
+    the first two sliders, and of each further one with the others at their defaults.
 
     ``draw(axes, **values)`` gets one value for each of `controls` (name -> Control), draws lines, points and
     bars on `axes` (one, or a list of `panels`) and fixes their limits.
@@ -130,29 +131,39 @@ def _page(figure, picture, controls, panels, caption):
     from IPython.display import HTML
 
     figure.set_dpi(PAGE_DPI)
-    moving = dict(itertools.islice(controls.items(), ON_A_PAGE))
-    resting = {name: control for name, control in controls.items() if name not in moving}
     frames = {}
-    for position in itertools.product(*(range(len(control.values)) for control in moving.values())):
-        values = {name: control.default for name, control in controls.items()}
-        for (name, control), index in zip(moving.items(), position, strict=True):
-            values[name] = control.values[index]
-        picture(**values)
+    for position in _positions(controls):
+        picked = zip(controls.items(), position, strict=True)
+        picture(**{name: control.values[index] for (name, control), index in picked})
         frames[",".join(map(str, position))] = _panels(figure, panels)
-    values = [[control.label(value) for value in control.values] for control in moving.values()]
-    start = ",".join(str(control.values.index(control.default)) for control in moving.values())
-    data = json.dumps({"values": values, "start": start, "frames": frames})
-    sliders = [_slider(control) for control in moving.values()]
+    values = [[control.label(value) for value in control.values] for control in controls.values()]
+    start = ",".join(map(str, _defaults(controls)))
+    data = json.dumps({"values": values, "start": start, "together": TOGETHER, "frames": frames})
+    sliders = [_slider(control) for control in controls.values()]
     images = [f'<img alt="{escape(caption)}, panel {k + 1} of {panels}">' for k in range(panels)]
-    fixed = [f"{control.words}: {control.label(control.default)}" for control in resting.values()]
-    fixed_note = f" Fixed on this page: {'; '.join(fixed)}." if fixed else ""
+    alone = [control.words for control in list(controls.values())[TOGETHER:]]
+    note = f" On this page the others go back when one of these moves: {'; '.join(alone)}." if alone else ""
     name = f"explore-{uuid.uuid5(uuid.NAMESPACE_OID, data)}"
     return HTML(
         f"""<style>{STYLE}</style><div class="explore" id="{name}">
-{"".join(sliders)}<div class="panels">{"".join(images)}</div><p>{escape(caption + fixed_note)}</p>
+{"".join(sliders)}<div class="panels">{"".join(images)}</div><p>{escape(caption + note)}</p>
 <script type="application/json">{data}</script>
 <script>({SCRIPT.read_text(encoding="utf-8")})(document.getElementById("{name}"))</script></div>"""
     )
+
+
+def _defaults(controls):
+    return tuple(control.values.index(control.default) for control in controls.values())
+
+
+def _positions(controls):
+    """Of the sliders, as numbers of their values: those of which a page has a picture."""
+    start = _defaults(controls)
+    ranges = [range(len(control.values)) for control in controls.values()]
+    positions = [(*moved, *start[TOGETHER:]) for moved in itertools.product(*ranges[:TOGETHER])]
+    for k in range(TOGETHER, len(ranges)):
+        positions += [(*start[:k], index, *start[k + 1 :]) for index in ranges[k] if index != start[k]]
+    return positions
 
 
 def default_picture(html):
