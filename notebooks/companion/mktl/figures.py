@@ -83,8 +83,8 @@ def _(results):
 
 
 new_animals.title("""
-{n} new animals: {right[NoTransfer]:.0%} are named right by shape, {right[PriorFeatures]:.0%} by the scores of
-other animals, {right[MKTL]:.0%} by both.""")
+Accuracy on {n} new animals: {right[NoTransfer]:.0%} by shape alone, {right[PriorFeatures]:.0%} by the
+scores of other animals alone, {right[MKTL]:.0%} by both.""")
 new_animals.see("""
 No-Transfer sees the shapes alone, Prior-Features the scores that the model of forty other animals gives from
 colours and patches, MKTL both. From No-Transfer to MKTL the accuracy on the {most_of} changes by
@@ -432,9 +432,8 @@ def _(results):
 
 
 useless_priors.title("""
-Against No-Transfer, useless scores change the accuracy at worst by {worst[MKTL]:+.0f} (MKTL),
-{worst[MKTL auto]:+.0f} (p auto), {worst[MultiKT]:+.0f} (Multi-KT), {worst[AverageTL]:+.0f} points
-(Average-TL).""")
+With uninformative priors the accuracy, less No-Transfer's, is at worst {worst[MKTL]:+.0f} points (MKTL),
+{worst[MKTL auto]:+.0f} (p auto), {worst[MultiKT]:+.0f} (Multi-KT), {worst[AverageTL]:+.0f} (Average-TL).""")
 useless_priors.see("""
 MKTL minus No-Transfer with 5 samples, in points, by kind of scores: {listed}. Every $p > 1$ leaves each group
 a little weight, and some of many numbers fit few samples by chance.""")

@@ -355,8 +355,8 @@ growing_ambiguity.see("""
 Over all settings M3MIML labels {right[M3MIML]:.1f}% correctly, CL-SVM {right[CLSVM]:.1f}%, MIMLSVM
 {right[MIMLSVM]:.1f}%. From the smallest $L$ to the largest the accuracy of MMS changes by
 {change[MMS]:+.1f} points, that of CL-SVM by {change[CLSVM]:+.1f}. MIMLSVM compares an instance with
-typical bags (medoids): with a bag's nearest instance or, as in its authors' program, with its farthest,
-whichever names held-back bags better ({chosen:.1f}% at L = 20; always the farthest: {farthest:.1f}%). Here
+typical bags (medoids), by the nearest instance of a bag or, as in its authors' program, by the farthest. We
+choose by validation accuracy ({chosen:.1f}% at L = 20; always the farthest: {farthest:.1f}%). Here
 MMS stops at a gap of 5% and searches by Algorithm 10. At L = 20 the package's defaults change its accuracy by
 {defaults:+.1f} points.""")
 

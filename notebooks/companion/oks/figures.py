@@ -327,7 +327,7 @@ def lesson(directory):
     word = certain(right["OKS"] - right["OM2"], "behind", 1.0)
     text = f"""
 **The lesson in practice.** Over {len(right)} pairs OKS-SVM is right on {mean["OKS"]:.1f}% of the tests,
-{word} OM-2 ({mean["OM2"]:.1f}%; a difference below a point, or uncertain, counts as none). OM-2 takes
+{word} OM-2 ({mean["OM2"]:.1f}%; differences below one point, or uncertain, are ties). OM-2 takes
 {times.loc["OM2", "seconds"]:.2g} times the CPU seconds of OKS-SVM and
 {times.loc["OM2", "kernel_values"]:.2g} times its kernel values; MuSVM takes
 {times.loc["MuSVM", "seconds"]:.2g} times the seconds, SimpleMKL {times.loc["SimpleMKL", "seconds"]:.2g}

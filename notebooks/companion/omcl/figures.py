@@ -86,7 +86,7 @@ def results_of(run, name):
     note = (
         f"{SPLITS.get(name, '')} {split.train.size} training and {split.test.size} test samples; "
         f"{len(chosen)} permutations; C {chosen['C'].median():g} (median of choices). "
-        f"Of choices, {experiments.edges(chosen, grids) or 'none at an edge'}."
+        f"Choices at the edge of a grid: {experiments.edges(chosen, grids) or 'none'}."
     )
     saved = {"provenance": [data], "seeds": chosen["permutation"].tolist(), "note": note.strip()}
     classes = task.data.target_names
@@ -276,7 +276,7 @@ def _(results):
 
 
 pairs_confused.title(
-    "For {told} of {n} cues, another cue better separates the two categories that the cue confuses."
+    "For {told} of {n} cues, some other cue separates the pair of categories that the cue confuses most."
 )
 pairs_confused.see("""
 The cue {pair.name} takes {pair[first]} and {pair[second]} for each other in {share:.0%} of their tests, the
@@ -392,12 +392,12 @@ def _trust(results):
 
 
 TRUST_TITLE = """
-A class gives the cues' scores for itself a mean weight of {diagonal:+.2f}, those for other classes
-{off:+.2f}."""
+On average the second layer gives a cue's score for the same class a weight of {diagonal:+.2f}, its scores for
+other classes {off:+.2f}."""
 TRUST = """
 Each weight is divided by the largest weight of its row. The means on the diagonals are {by_cue}. In
-{rows:.0%} of the rows the largest weight is on a diagonal. Of the weights that a class gives to one cue, the
-lowest is for the class most confused with it in {confused:.0%} of all cases, by chance in {chance:.0%}."""
+{rows:.0%} of the rows the largest weight is on a diagonal. Within a cue, the lowest weight is that of the
+most confused class in {confused:.0%} of all cases; chance would give {chance:.0%}."""
 
 trust_on_objects.facts(_trust)
 trust_on_objects.title(TRUST_TITLE)
@@ -579,8 +579,8 @@ def levels_of_integration(run):
     at_ends = [
         experiments.edges(where(runs, method=name), grid, by="method") for name, grid in LEVELS.items()
     ]
-    note = "One pass online; test error in percent, with half its 95% interval. Of choices, "
-    note += f"{'; '.join(filter(None, at_ends)) or 'none at an edge'}."
+    note = "One pass online; test error in percent, with half its 95% interval. Choices at "
+    note += f"the edge of a grid: {'; '.join(filter(None, at_ends)) or 'none'}."
     table = pd.DataFrame(rows).set_index("level")
     run.save_table(table, "thesis-tab-2.1", provenance=[results.data], seeds=permutations, note=note)
 

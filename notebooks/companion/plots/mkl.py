@@ -432,7 +432,7 @@ def norm_balls(theta=(1.0, 0.6)):
         ball.plot(*w / (w**p).sum() ** (1.0 / p), "o", color=color, markersize=8, clip_on=False)
         link.plot(norms, norms ** (q - 2.0), color=color)
     ball.quiver(0, 0, *0.75 * theta, color=GREY, angles="xy", scale_units="xy", scale=1)
-    ball.set(aspect="equal", title=r"norm 1; the dots agree best with the arrow $\bar\theta$")
+    ball.set(aspect="equal", title=r"unit balls of the p-norm; dots maximise $\langle w, \bar\theta\rangle$")
     ball.set(xlabel=r"norm of the first block, $\|w^1\|$", ylabel=r"of the second, $\|w^2\|$")
     link.set(title="the link: what a kernel counts")
     link.set(xlabel="norm of a dual block over the largest", ylabel=r"its weight $d_j$ over the largest")

@@ -4,7 +4,7 @@
 holds                the whole 95% interval lies on the claimed side
 holds, smaller       the difference is certain, but the whole interval lies below the smallest difference
                      that counts
-fails                the whole interval lies on the other side, or about zero below the smallest difference
+fails                the whole interval lies on the wrong side, or about zero below the smallest difference
                      that counts
 open                 the interval contains the threshold; the text says how many more units of repetition
                      would decide
