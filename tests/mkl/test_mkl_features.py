@@ -223,6 +223,7 @@ def test_batches_and_maps_are_certified(memory, tmp_path):
         model = UFOMKL(CUES, tol=1e-2, memory=memory, random_state=0).fit(source, y)
         assert model.converged_ and abs(model.objective_ / optimum - 1.0) < 1e-2
         assert sorted(model.visits_) == list(range(N))
+        assert model.support_.size == 0 and not model.history_["n_support"].fillna(0).any()
     assert_allclose(model.decision_function(on_disk), model.decision_function(X), atol=1e-4)
 
 

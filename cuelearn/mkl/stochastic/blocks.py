@@ -60,6 +60,7 @@ class BlockStream(Stream):
     route = "recompute"
     reveal = None
     averages = False
+    n_support = 0  # no samples are kept
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, cost=None):
         self.problem = problem
