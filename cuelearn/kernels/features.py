@@ -228,7 +228,7 @@ class FeatureBank:
     def _set(self, source):
         self._source = source
         self.n_samples = 0 if source is None else source.shape[0]
-        self.held = None
+        self.held = None  # features of samples, those of sample i in row place[i] unless that is -1
         fitted = self._fitted
         self.n_kernels = len(fitted.forms)
         self._cues = [fitted.roots[form.root].cue for form in fitted.forms]
@@ -245,7 +245,7 @@ class FeatureBank:
 
     @property
     def in_batches(self):
-        return self._source.ends.size > 1
+        return self._source is not None and self._source.ends.size > 1
 
     def restrict(self, support, *, resident=False):
         """The bank to save: without samples."""
@@ -312,9 +312,9 @@ class FeatureBank:
 
     def chunks(self, order):
         """Samples in order, some at a time: their sorted numbers, the visits among these, `FeatureRows`."""
-        if self.held is not None:
+        if self.holds(order):
             samples, visits = np.unique(order, return_inverse=True)
-            yield samples, visits, self.held._replace(place=samples)
+            yield samples, visits, self.held._replace(place=self.held.place[samples])
             return
         for samples, visits, X in self._parts(order):
             yield samples, visits, FeatureRows.of(self.features(X), self.starts)
@@ -328,22 +328,28 @@ class FeatureBank:
 
     def arranged(self, order):
         """The order in which `chunks` visits samples: batch by batch, unless all features are kept."""
-        if self.held is not None:
+        if self.holds(order):
             return order
         return order[np.argsort(np.searchsorted(self._source.ends, order, side="right"), kind="stable")]
 
-    def hold(self):
-        """Keep the features of all samples if they fit the memory."""
-        n = self.n_samples
+    def holds(self, samples):
+        """Whether the features of samples are in memory."""
+        return self.held is not None and (self.held.place[samples] >= 0).all()
+
+    def hold(self, samples=None):
+        """Keep the features of these samples, by default all, in place of others, if they fit the memory."""
+        if samples is None:
+            samples = np.arange(self.n_samples)
         width = self.n_features * self.dtype.itemsize
-        if self.held is not None or not self._sparse and n * width > self.memory:
+        if self.holds(samples) or not self._sparse and samples.size * width > self.memory:
             return
-        parts = [] if self._sparse else np.empty((n, self.n_features), dtype=self.dtype)
+        self.held = None
+        parts = [] if self._sparse else np.empty((samples.size, self.n_features), dtype=self.dtype)
         size = 0
-        for samples, _, X in self._parts(np.arange(n)):
+        for chosen, _, X in self._parts(samples):
             features = self.features(X)
             if not self._sparse:
-                parts[samples] = features
+                parts[np.searchsorted(samples, chosen)] = features
                 continue
             size += 2 * features.data.nbytes
             parts.append(features)
@@ -351,7 +357,9 @@ class FeatureBank:
                 return
         if self._sparse:
             parts = csr_array(vstack(parts, format="csr"))
-        self.held = FeatureRows.of(parts, self.starts)
+        place = np.full(self.n_samples, -1)
+        place[samples] = np.arange(samples.size)
+        self.held = FeatureRows.of(parts, self.starts)._replace(place=place)
 
     def zeros(self, n_classes):
         """Zeros (n, n_classes), in a temporary file if they take more than a quarter of the memory."""

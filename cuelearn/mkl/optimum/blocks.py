@@ -92,9 +92,10 @@ class BlockAscent(Ascent):
 
     def take(self, samples):
         self.samples = samples
+        self.problem.bank.hold(samples)
 
     def shrink(self, margin):
-        self.samples = self.samples[self.B[self.samples].any(axis=1) | (margin < 1.0)]
+        self.take(self.samples[self.B[self.samples].any(axis=1) | (margin < 1.0)])
 
     def round(self, target):
         """Sweep over the working set: relative gap and margins as its samples saw them, whether weights may

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numba import njit
 from scipy.spatial.distance import pdist
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -66,26 +67,44 @@ FUNCTIONS = Provenance(
 # --- digits -------------------------------------------------------------------------------------------------
 
 
+#: Pixels of margin, by which a digit may move.
+MARGIN = 2
+
+
+@njit
+def move_digits(images, digits, downs, rights, out):
+    """Write digits that are moved within their margin, quarter by quarter as `load_mnist` has them."""
+    for i in range(out.shape[0]):
+        k = 0
+        for quarter in range(4):
+            top = downs[i] + 14 * (quarter // 2)
+            left = rights[i] + 14 * (quarter % 2)
+            for row in range(14):
+                for column in range(14):
+                    out[i, k] = images[digits[i], top + row, left + column]
+                    k += 1
+
+
 def jittered_digits(n):
     """The 60,000 training digits, then these moved by up to two pixels in each direction, never twice alike:
     (X, y) in batches."""
     data = load_set("mnist")
     n_digits = data.train.size
-    X = np.zeros((n_digits, 32, 32), dtype=np.float32)  # with a margin of two pixels
-    images = np.empty((n_digits, 784), dtype=np.float32)
-    images[:, data.pixels] = data.X[data.train]
-    X[:, 2:30, 2:30] = images.reshape(-1, 28, 28)
-    moves = [(2, 2), *((down, right) for down in range(5) for right in range(5) if (down, right) != (2, 2))]
+    images = np.zeros((n_digits, 28 + 2 * MARGIN, 28 + 2 * MARGIN), dtype=np.float32)
+    plain = np.empty((n_digits, 784), dtype=np.float32)
+    plain[:, data.pixels] = data.X[data.train]
+    images[:, MARGIN:-MARGIN, MARGIN:-MARGIN] = plain.reshape(-1, 28, 28)
+    width = 2 * MARGIN + 1
+    unmoved = MARGIN * width + MARGIN
+    others = np.delete(np.arange(width**2), unmoved)
     for start in range(0, n, BATCH):
         number = np.arange(start, min(start + BATCH, n))
         digit = number % n_digits
         turn = number // n_digits
-        move = np.where(turn == 0, 0, 1 + (turn - 1 + digit) % (len(moves) - 1))
-        batch = np.empty((number.size, 28, 28), dtype=np.float32)
-        for k, (down, right) in enumerate(moves):
-            chosen = move == k
-            batch[chosen] = X[digit[chosen], down : down + 28, right : right + 28]
-        yield batch.reshape(-1, 784)[:, data.pixels], data.y[digit]
+        move = np.where(turn == 0, unmoved, others[(turn - 1 + digit) % others.size])
+        X = np.empty((number.size, 784), dtype=np.float32)
+        move_digits(images, digit, move // width, move % width, X)
+        yield X, data.y[digit]
 
 
 def digits(n, n_test, seed, held_back):
