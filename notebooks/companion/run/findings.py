@@ -42,7 +42,7 @@ FINDINGS = {
     ),
     "sparse": (
         "Does the solver UFO-MKL pay with 1,400 kernels?",
-        "No: an SVM on the average kernel is hundreds of times as fast and at least as accurate. To a "
+        "No: an SVM on the average kernel is hundreds of times as fast and no less accurate. To a "
         "certified 1% UFO-MKL takes {ufo-2/in at most a third of the time on Flowers-17:.2f} of OBSCURE's "
         "time on the authors' own flowers and {ufo-2/in at most a third of the time on objects:.2f} on "
         "objects.",
@@ -63,7 +63,7 @@ FINDINGS = {
     ),
     "transfer": (
         "Do models of old classes help with new ones?",
-        "With few samples they do: MKTL beats training from scratch by "
+        "From five samples a class on they do: MKTL beats training from scratch by "
         "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed animals, other "
         "classes:size} points on photographed animals and "
         "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on objects:size} on objects, where its "
