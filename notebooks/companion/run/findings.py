@@ -63,7 +63,7 @@ FINDINGS = {
     ),
     "transfer": (
         "Do models of old classes help with new ones?",
-        "From five samples a class on they do: MKTL beats training from scratch by "
+        "Yes, from five samples a class on: MKTL beats training from scratch by "
         "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed animals, other "
         "classes:size} points on photographed animals and "
         "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on objects:size} on objects, where its "
