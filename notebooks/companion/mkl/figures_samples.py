@@ -465,7 +465,7 @@ Exponents of CPU seconds in n, from {first:,} samples on: {slopes}. SGD has {err
 
 @figure("many-samples-covtype")
 def many_patches(run):
-    """With DATA=original: the same curves on half a million patches of forest."""
+    """With DATA=original: what are the curves on half a million patches of forest?"""
     data = original(run, "covtype")
     if data is None:
         return
