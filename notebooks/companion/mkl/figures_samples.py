@@ -455,8 +455,8 @@ def _(results):
 
 
 many_samples.title("""
-On {n[OM2]:,} digits one pass of OM-2 takes {seconds[OM2]:.2g} CPU seconds and {memory[OM2]:,.0f} MB, with
-{error[OM2]:.1%} errors; UFO-MKL to a certified 5% takes {seconds[UFOMKL]:.2g} on {n[UFOMKL]:,}, with
+On {n[OM2]:,} digits one pass of OM-2 takes {seconds[OM2]:.3g} CPU seconds and {memory[OM2]:,.0f} MB, with
+{error[OM2]:.1%} errors; UFO-MKL to a certified 5% takes {seconds[UFOMKL]:.3g} on {n[UFOMKL]:,}, with
 {error[UFOMKL]:.1%}.""")
 many_samples.see("""
 Exponents of CPU seconds in n, from {first:,} samples to the most of each method: {slopes}. SGD has
