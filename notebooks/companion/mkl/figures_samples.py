@@ -443,20 +443,24 @@ def _(results):
     slopes = exponents(table)
     largest = table.groupby("method")["n"].max()
     last = table[table["n"] == table["method"].map(largest)].groupby("method")
+    seconds = last["seconds"].mean()
+    texts = [f"{value:.2f}" if value < 10.0 else f"{value:,.0f}" for value in seconds]
     return {
         "n": largest,
         "first": table["n"].min(),
         "slopes": enumerated(f"{slope:.2f} ({DIGITS[method]})" for method, slope in slopes.items()),
         "error": last["error"].mean(),
-        "seconds": last["seconds"].mean(),
+        "seconds": {
+            m: f"{value:,.{k}f}" for (m, value), k in zip(seconds.items(), digits_after, strict=True)
+        },
         "memory": last["memory"].mean() / 1e6,
         "gap": table["gap"].max(),
     }
 
 
 many_samples.title("""
-On {n[OM2]:,} digits one pass of OM-2 takes {seconds[OM2]:.3g} CPU seconds and {memory[OM2]:,.0f} MB, with
-{error[OM2]:.1%} errors; UFO-MKL to a certified 5% takes {seconds[UFOMKL]:.3g} on {n[UFOMKL]:,}, with
+On {n[OM2]:,} digits one pass of OM-2 takes {seconds[OM2]} CPU seconds and {memory[OM2]:,.0f} MB, with
+{error[OM2]:.1%} errors; UFO-MKL to a certified 5% takes {seconds[UFOMKL]} on {n[UFOMKL]:,}, with
 {error[UFOMKL]:.1%}.""")
 many_samples.see("""
 Exponents of CPU seconds in n, from {first:,} samples to the most of each method: {slopes}. SGD has
