@@ -450,9 +450,7 @@ def _(results):
         "first": table["n"].min(),
         "slopes": enumerated(f"{slope:.2f} ({DIGITS[method]})" for method, slope in slopes.items()),
         "error": last["error"].mean(),
-        "seconds": {
-            m: f"{value:,.{k}f}" for (m, value), k in zip(seconds.items(), digits_after, strict=True)
-        },
+        "seconds": dict(zip(seconds.index, texts, strict=True)),
         "memory": last["memory"].mean() / 1e6,
         "gap": table["gap"].max(),
     }
