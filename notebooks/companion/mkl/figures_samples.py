@@ -286,7 +286,7 @@ def train(method, cues, X, y, n, classes, C, tol, seed):
 
 def measured(method, cues, X, y, new, new_labels, n, C, tol, seed):
     """Test error, CPU seconds and memory of a fit, beyond what the process held before."""
-    classes = np.unique(new_labels)
+    classes = np.unique(new_labels if y is None else np.concatenate([y, new_labels]))
     _, before = peak_memory(reset=True)
     model, seconds = timed(train, method, cues, X, y, n, classes, C, tol, seed)
     peak, _ = peak_memory()
