@@ -39,7 +39,7 @@ from cuelearn.core.samples import (
 )
 from cuelearn.expect import expect_word, require
 from cuelearn.kernels import CrossBank, FeatureScaleWarning, KernelBank, KernelStack
-from cuelearn.kernels.features import Batches, FeatureBank, are_batches, has_only_features
+from cuelearn.kernels.features import Batches, FeatureBank, are_batches, has_only_features, taken
 from cuelearn.kernels.fitted import MEAN_SUBSAMPLE
 from cuelearn.kernels.matrices import one_warning, zero_blocks
 from cuelearn.kernels.rows import block_scores, combine, combined_kernel, quadratic_forms
@@ -143,7 +143,7 @@ class KernelModel(Estimator):
         if triples is not None and not any(kernel.unresolved for _, kernel, _ in triples):
             return self.kernels
         rows = repeated_rows(sample_weight, MEAN_SUBSAMPLE)
-        chosen = samples.iloc[rows] if hasattr(samples, "iloc") else samples[rows]
+        chosen = taken(samples, rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FeatureScaleWarning)  # issued for all samples
             return self._bank_of(triples, chosen, 0.0).triples

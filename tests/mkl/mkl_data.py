@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 from plain_mkl import draw
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.svm import SVC
 
-from cuelearn.kernels import RBF, KernelBank, Linear, Poly
+from cuelearn.kernels import RBF, FeatureMap, KernelBank, Linear, Poly
 from cuelearn.mkl import (
     MCMKL,
     OBSCURE,
@@ -36,6 +37,13 @@ ONE_VERSUS_ALL = [SILPMKL, SimpleMKL, LpMKL]  # kernel weights for each class
 ROUNDS = [*ONE_VERSUS_ALL, MCMKL]  # a history of rounds, a certified gap
 ALL = STOCHASTIC + SINGLE + ROUNDS
 
+# fitted, so that batches do not change them
+MAPS = [RBFSampler(gamma=0.3, n_components=8, random_state=k).fit(np.zeros((1, 2))) for k in range(2)]
+EXPLICIT_CUES = [
+    ("shape", FeatureMap(MAPS[0]), [0, 1]),
+    ("size", FeatureMap(MAPS[1]), [2, 3]),
+    ("line", Linear(), [4, 5]),
+]
 CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", Poly(degree=2), [4, 5])]
 
 

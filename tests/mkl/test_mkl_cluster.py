@@ -8,11 +8,11 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from mkl_data import EXPLICIT_CUES as CUES
 from mkl_data import make_data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.kernel_approximation import RBFSampler
 
 from cuelearn.core.estimator import load
 from cuelearn.core.formulas import mean_loss
@@ -28,12 +28,6 @@ from cuelearn.mkl.optimum.problem import weights_of
 N = 240
 X, Y = make_data(N)
 NEW = make_data(30, seed=1)[0]
-MAPS = [RBFSampler(gamma=0.3, n_components=8, random_state=k).fit(X[:, :2]) for k in range(2)]
-CUES = [
-    ("shape", FeatureMap(MAPS[0]), [0, 1]),
-    ("size", FeatureMap(MAPS[1]), [2, 3]),
-    ("line", Linear(), [4, 5]),
-]
 
 
 def in_parts(K, samples=X, y=Y, cues=CUES, memory=2e9, class_weight=None, loss="multiclass", **options):

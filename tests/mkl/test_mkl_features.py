@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from mkl_data import EXPLICIT_CUES as CUES
 from mkl_data import STOCHASTIC, make_data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -24,13 +25,6 @@ from cuelearn.omcl import MarginQuery
 N = 90
 X, Y = make_data(N)
 NEW = make_data(30, seed=1)[0]
-# fitted, so that batches do not change them
-MAPS = [RBFSampler(gamma=0.3, n_components=8, random_state=k).fit(X[:, :2]) for k in range(2)]
-CUES = [
-    ("shape", FeatureMap(MAPS[0]), [0, 1]),
-    ("size", FeatureMap(MAPS[1]), [2, 3]),
-    ("line", Linear(), [4, 5]),
-]
 
 
 def kernels(X_new=None, **options):

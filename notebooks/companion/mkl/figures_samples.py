@@ -26,6 +26,7 @@ from companion.run.registry import figure
 from companion.study import Study, choose, edges
 from cuelearn.datasets import Provenance
 from cuelearn.kernels import RBF, FeatureMap
+from cuelearn.kernels.features import taken
 from cuelearn.mkl import OM2, UFOMKL
 
 #: Of the Gaussian kernels on each quarter of a digit, times the mean squared distance.
@@ -261,7 +262,7 @@ def batches_of(X, y, seed):
     order = np.random.default_rng([seed, 2]).permutation(y.size)
     for start in range(0, order.size, BATCH):
         rows = order[start : start + BATCH]
-        yield (X.iloc[rows] if hasattr(X, "iloc") else X[rows]), y[rows]
+        yield taken(X, rows), y[rows]
 
 
 def train(method, cues, X, y, n, classes, C, tol, seed):
@@ -343,41 +344,27 @@ def warm_up(method, cues, X, y):
     measured(method, cues, X[few], y[few], X[few], y[few], 200, 1.0, 0.5, 0)
 
 
-def chosen_C(method, grid, seed, n_choice=None, of="digits", **fixed):
-    """C with the least error on a held-back part of the training samples."""
+MEASURES = {"digits": on_digits, "forest": on_forest, "texts": on_texts}
+
+
+def chosen_C(method, of, grid, seed, n_choice=None, **fixed):
+    """C with the least error on a held-back part of the training samples, `n_choice` of them if it is
+    given."""
     if method in WITHOUT_C:
         return {}
     held_back = 1
-    run = partial(on_texts, method, seed=seed, **fixed)
     if n_choice:
+        fixed["n"] = n_choice
         held_back = n_choice // 5
-        measure = {"digits": on_digits, "forest": on_forest}[of]
-        run = partial(measure, method, n_choice, seed=seed, **fixed)
-    return choose(grid_points(C=grid), lambda point: -run(**point, held_back=held_back)["error"])[0]
+    run = partial(MEASURES[of], method, seed=seed, held_back=held_back, **fixed)
+    return choose(grid_points(C=grid), lambda point: -run(**point)["error"])[0]
 
 
-def compare_on_digits(chosen, n, n_choice, seed, **fixed):
-    """`on_digits` of methods with their C; that was chosen on `n_choice`."""
+def compare(chosen, of, seed, n_choice=None, **fixed):
+    """Methods with their C, which was chosen on `n_choice` samples."""
     rows = []
     for method, params in chosen.items():
-        row = on_digits(method, n, params.get("C"), seed=seed, **fixed)
-        rows.append({"method": method, **params, **row})
-    return pd.DataFrame(rows)
-
-
-def compare_on_forest(chosen, n, n_choice, seed, **fixed):
-    rows = []
-    for method, params in chosen.items():
-        row = on_forest(method, n, params.get("C"), seed=seed, **fixed)
-        rows.append({"method": method, **params, **row})
-    return pd.DataFrame(rows)
-
-
-def compare_on_texts(chosen, seed, **fixed):
-    """`on_texts` of methods with their C."""
-    rows = []
-    for method, params in chosen.items():
-        row = on_texts(method, params.get("C"), seed=seed, **fixed)
+        row = MEASURES[of](method, C=params.get("C"), seed=seed, **fixed)
         rows.append({"method": method, **params, **row})
     return pd.DataFrame(rows)
 
@@ -385,9 +372,9 @@ def compare_on_texts(chosen, seed, **fixed):
 # --- figures ------------------------------------------------------------------------------------------------
 
 
-def exponents(table, column="seconds"):
-    """Of a column in n, from the smallest to the largest that a method has."""
-    mean = np.log(table.groupby(["method", "n"], sort=False)[column].mean())
+def exponents(table):
+    """Of CPU seconds in n, from the smallest to the largest that a method has."""
+    mean = np.log(table.groupby(["method", "n"], sort=False)["seconds"].mean())
     slopes = {}
     for method, values in mean.groupby("method", sort=False):
         n = np.log(values.index.get_level_values("n"))
@@ -408,7 +395,19 @@ def _points(run, size, most_samples=np.inf):
     return points
 
 
-def _how(run, size, data, table):
+def _table(run, of, size, names, points, data, by=()):
+    """All runs of a figure, with `names` of its sizes as further arguments."""
+    fixed = {"of": of, **{name: size[name] for name in names}}
+    choosing = {"grid": size["C"], "seed": run.seed, **fixed}
+    how = {"choosing": choosing, "comparing": fixed, "columns": ["C"], "data": data}
+    return Study(run.sweep, of, compare, chosen_C, by=by, **how).table(points)
+
+
+#: Sizes of the curves that their runs take.
+OF_CURVES = ("tol", "n_components", "n_test")
+
+
+def _how(run, size, table):
     """What must be known beside the curves."""
     at_edges = edges(table, {"C": size["C"]}, by="method") or "nothing"
     return (
@@ -424,16 +423,12 @@ def _how(run, size, data, table):
 def many_samples(run):
     """What do time, memory and error become as samples grow, to a million in the profile full?"""
     size = run.size["samples"]
-    fixed = {key: size[key] for key in ("tol", "n_components", "n_test")}
     data = [load_set("mnist").provenance]
     if max(size["n"]) > load_set("mnist").train.size:
         data.append(JITTERED)
-    choosing = {"grid": size["C"], "seed": run.seed, **fixed}
-    how = {"choosing": choosing, "comparing": fixed, "columns": ["C"], "data": data}
-    study = Study(run.sweep, "samples", compare_on_digits, chosen_C, by=("n_choice",), **how)
-    table = study.table(_points(run, size))
+    table = _table(run, "digits", size, OF_CURVES, _points(run, size), data, by=("n_choice",))
     note = f"12 Gaussian kernels, or {size['n_components']} random Fourier features of each, "
-    note += _how(run, size, data, table)
+    note += _how(run, size, table)
     run.save_figure(draw.many_samples(table), "many-samples", table, provenance=data, note=note)
 
 
@@ -444,13 +439,13 @@ def _(results):
     largest = table.groupby("method")["n"].max()
     last = table[table["n"] == table["method"].map(largest)].groupby("method")
     seconds = last["seconds"].mean()
-    texts = [f"{value:.2f}" if value < 10.0 else f"{value:,.0f}" for value in seconds]
+    rounded = [f"{value:.2f}" if value < 10.0 else f"{value:,.0f}" for value in seconds]
     return {
         "n": largest,
         "first": table["n"].min(),
         "slopes": enumerated(f"{slope:.2f} ({DIGITS[method]})" for method, slope in slopes.items()),
         "error": last["error"].mean(),
-        "seconds": dict(zip(seconds.index, texts, strict=True)),
+        "seconds": dict(zip(seconds.index, rounded, strict=True)),
         "memory": last["memory"].mean() / 1e6,
         "gap": table["gap"].max(),
     }
@@ -472,13 +467,10 @@ def many_patches(run):
     if data is None:
         return
     size = run.size["samples"]
-    fixed = {key: size[key] for key in ("tol", "n_components", "n_test")}
-    choosing = {"grid": size["C"], "seed": run.seed, "of": "forest", **fixed}
-    how = {"choosing": choosing, "comparing": fixed, "columns": ["C"], "data": [data.provenance]}
-    study = Study(run.sweep, "forest", compare_on_forest, chosen_C, by=("n_choice",), **how)
-    table = study.table(_points(run, size, data.y.size - size["n_test"]))
+    points = _points(run, size, data.y.size - size["n_test"])
+    table = _table(run, "forest", size, OF_CURVES, points, [data.provenance], by=("n_choice",))
     note = f"3 Gaussian kernels, or {size['n_components']} random Fourier features of each, two linear ones, "
-    note += _how(run, size, data, table)
+    note += _how(run, size, table)
     about = {"provenance": [data.provenance], "note": note}
     run.save_figure(draw.many_samples(table), "many-samples", table, "covtype", **about)
 
@@ -499,11 +491,8 @@ UFO-MKL at a certified 5%, {error[SGD]:.1%} after one pass of SGD.""")
 def many_texts(run):
     """Do two sparse cues of texts err less than one?"""
     size = run.size["texts"]
-    fixed = {key: size[key] for key in ("tol", "n_files", "n_features")}
     points = [({"seed": seed}, [m]) for seed in run.seeds(size) for m in TEXTS]
-    choosing = {"grid": size["C"], "seed": run.seed, **fixed}
-    how = {"choosing": choosing, "comparing": fixed, "columns": ["C"], "data": [FUNCTIONS]}
-    table = Study(run.sweep, "texts", compare_on_texts, chosen_C, **how).table(points)
+    table = _table(run, "texts", size, ("tol", "n_files", "n_features"), points, [FUNCTIONS])
     means = table.groupby("method", sort=False)[["error", "seconds", "memory", "gap"]].mean()
     means = means.assign(memory=means["memory"] / 1e6).rename(columns={"memory": "MB"}, index=TEXTS)
     at_edges = edges(table, {"C": size["C"]}, by="method") or "nothing"
