@@ -236,6 +236,8 @@ class FeatureBank:
         self.starts = np.cumsum([0, *(rows.shape[1] for rows in held)])
         self.n_features = int(self.starts[-1])
         self._sparse = any(map(issparse, held))
+        # samples whose features fit the memory, of sparse ones by the mean of those seen
+        self._room = np.inf if self._sparse else self.memory / (self.n_features * self.dtype.itemsize)
 
     def on(self, X=None):
         """The bank of other samples, or of none, for prediction."""
@@ -340,8 +342,7 @@ class FeatureBank:
         """Keep the features of these samples, by default all, in place of others, if they fit the memory."""
         if samples is None:
             samples = np.arange(self.n_samples)
-        width = self.n_features * self.dtype.itemsize
-        if self.holds(samples) or not self._sparse and samples.size * width > self.memory:
+        if self.holds(samples) or samples.size > self._room:
             return
         self.held = None
         parts = [] if self._sparse else np.empty((samples.size, self.n_features), dtype=self.dtype)
@@ -354,6 +355,7 @@ class FeatureBank:
             size += 2 * features.data.nbytes
             parts.append(features)
             if size > self.memory:
+                self._room = sum(part.shape[0] for part in parts) * self.memory / size
                 return
         if self._sparse:
             parts = csr_array(vstack(parts, format="csr"))

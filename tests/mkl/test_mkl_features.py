@@ -221,6 +221,19 @@ def test_batches_and_maps_are_certified(memory, tmp_path):
     assert_allclose(model.decision_function(on_disk), model.decision_function(X), atol=1e-4)
 
 
+def test_sparse_features_beyond_the_memory_are_tried_once():
+    counts = sparse.random_array((N, 40), density=0.3, rng=0, format="csr")
+    cues = [("words", FeatureMap(None), slice(None))]
+    bank = FeatureBank(cues, counts, memory=1000.0)
+    calls = []
+    bank.features = lambda X: calls.append(X.shape[0]) or FeatureBank.features(bank, X)
+    for some in (np.arange(N), np.arange(N), np.arange(N - 1)):
+        bank.hold(some)
+    assert calls == [N] and bank.held is None
+    bank.hold(np.arange(3))
+    assert calls == [N, 3] and bank.holds(np.arange(3)) and not bank.holds(np.arange(4))
+
+
 def test_whole_numbers_of_a_map_are_read_in_parts(tmp_path):
     given = np.memmap(tmp_path / "X", dtype=np.uint8, mode="w+", shape=(N, 4))
     given[:] = np.random.default_rng(0).integers(0, 255, (N, 4))
