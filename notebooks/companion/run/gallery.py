@@ -246,13 +246,14 @@ def write_chapters(root):
                 _readable(cell, titles)
         for old in target.glob(f"{chapter}_*"):
             old.unlink()
-        links = " · ".join(f"[{title}]({chapter}{end}.md)" for end, title in PAGES.items())
+        pages = " · ".join(f"[{title}]({chapter}{end}.md)" for end, title in PAGES.items())
+        links = f"Chapter {chapter}: {pages}\n"
         for page, cells in pages_of(chapter, notebook.cells).items():
             part = nbformat.v4.new_notebook(cells=cells, metadata=notebook.metadata)
             text, resources = exporter.from_notebook_node(part, {"unique_key": page})
             for name, content in resources["outputs"].items():
                 atomic_write(target / name, compressed(content))
-            atomic_write(target / f"{page}.md", f"Chapter {chapter}: {links}\n\n{_plain(text)}")
+            atomic_write(target / f"{page}.md", f"{links}\n{_plain(text)}\n{links}")
 
 
 #: A DataFrame as pandas shows it in a notebook, with a style sheet.
