@@ -765,7 +765,7 @@ TASKS = {"by": "task", "wide": "error"}
 
 
 def no_worse(method, rival):
-    says = f"{method} errs no more than {rival}"
+    says = f"{method} is no worse than {rival}"
     measure = "difference of root mean square errors over the deviation of y"
     return Mean(says, measure, method, rival, at_most=NO_WORSE, of="{task}", on="{task}")
 

@@ -279,11 +279,11 @@ def _(results):
 
 
 confused_things.title("""
-The best single cue errs on {least:.0%} of the new drawings, the plain average of all {n} on
+On new drawings the best single cue has an error of {least:.0%}, the plain average of all {n} kernels
 {error[average]:.0%}.""")
 confused_things.see("""
-The mistakes of a cue show what it looks at. Backgrounds have random colours: colour alone errs on
-{error[HSV 2x2]:.0%}. The best single cue is *{best}*.""")
+The mistakes of a cue show what it looks at. Backgrounds have random colours: the error of
+colour alone is {error[HSV 2x2]:.0%}. The best single cue is *{best}*.""")
 
 
 @figure("thesis-fig-4.9-cues")
@@ -731,7 +731,7 @@ def _errors_of_batch(table, batch):
 
 @figure("thesis-fig-4.3", claims=["om2-4", "om2-5"])
 def online_on_objects(run):
-    """Online, does OM-2 err less than its rivals, and does it reach the error of batch MKL?"""
+    """Online, does OM-2 make fewer mistakes than its rivals, and does it reach the error of batch MKL?"""
     place = tasks_of(run).objects
     whole = run.seeds(run.size["tables"])
     online, silp, tried = _pass_by_pass(run, "online", place, run.size["online"], whole)
@@ -739,7 +739,7 @@ def online_on_objects(run):
     batch = pd.concat([silp, lp_beta])
     paper = {
         "best p": 1.01,
-        "epochs until OM-2 is level with SILP": LEVEL,
+        "epochs until OM-2 is as good as SILP": LEVEL,
         "minutes of OM-2's 150 epochs": 15,
         "minutes of SILP and of LP-beta, more than": 120,
     }
@@ -763,8 +763,8 @@ def _(results):
 
 
 online_on_objects.title("""
-After {n_epochs:.0f} epochs OM-2 errs on {error[OM2]:.0%} of new drawings, SILP on {error[SILPMKL]:.0%}; in
-the first pass it errs on {of_pass[OM2]:.0%}.""")
+After {n_epochs:.0f} epochs the error of OM-2 on new drawings is {error[OM2]:.0%}, that of SILP
+{error[SILPMKL]:.0%}; in the first pass OM-2 makes {of_pass[OM2]:.0%} mistakes.""")
 online_on_objects.see("""
 Mistakes in the first pass: {first}. Errors on new drawings at the ends of the curves: {ends}.""")
 

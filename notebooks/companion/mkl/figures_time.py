@@ -84,8 +84,8 @@ def _(results):
 
 
 error_by_kernels.title("""
-OBSCURE errs on {few[test_error]:.0%} of the new drawings with {few[n_kernels]:.0f} of the 39 kernels, on
-{many[test_error]:.0%} with {many[n_kernels]:.0f}.""")
+On new drawings the error of OBSCURE is {few[test_error]:.0%} with {few[n_kernels]:.0f} of the 39 kernels
+and {many[test_error]:.0%} with {many[n_kernels]:.0f}.""")
 error_by_kernels.see("""
 Errors at the end, at a certified gap of 1% where the epochs suffice, by the number of kernels: {values}.""")
 
@@ -125,8 +125,8 @@ def _(results):
 
 
 updates_by_kernels.title("""
-With {n} kernels OBSCURE's online stage alone errs on {error[final_error]:.1%}, both stages on
-{error[batch_error]:.1%}.""")
+With {n} kernels the test error of OBSCURE's online stage alone is {error[final_error]:.1%}, that of both
+stages {error[batch_error]:.1%}.""")
 updates_by_kernels.see("""
 Updates of the online stage by the number of kernels, where all runs reach an epoch without an update:
 {updates}.""")
@@ -390,7 +390,7 @@ def _(results):
     return {"by_epochs": " and ".join(title), "errors": ", ".join(errors)}
 
 
-all_digits.title("OBSCURE errs on {by_epochs} of the test digits.")
+all_digits.title("The test error of OBSCURE on digits is {by_epochs}.")
 all_digits.see("""
 Errors: {errors}. The online stage has not ended after ten epochs, so that they are all of that stage.""")
 
@@ -643,8 +643,8 @@ def _against_p_norm(results):
 
 
 AT_EVERY_P = """
-OBSCURE errs on {error[OBSCURE]:.1%} at its best p, p-norm MKL on {error[LpMKL]:.1%}; OBSCURE takes
-{times:.2g} times the CPU seconds."""
+At its best p the error of OBSCURE is {error[OBSCURE]:.1%}, that of p-norm MKL {error[LpMKL]:.1%}; OBSCURE
+takes {times:.2g} times the CPU seconds."""
 
 
 @figure("jmlr-fig-3")

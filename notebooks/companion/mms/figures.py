@@ -555,7 +555,7 @@ LISTED = {
     "I": {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"},
     "II": {"MMS": "MMS without indicators", "MMS positions": "with them"},
 }
-NAMED_RIGHT = "{} faces (emoji) named right, in brackets the thesis's: {{shares}}."
+NAMED_RIGHT = "{} faces (emoji) named correctly, in brackets the thesis's: {{shares}}."
 
 
 def _named_right(results):
@@ -606,7 +606,7 @@ def _(results):
 
 indicators_in_training.title(NAMED_RIGHT.format("Training"))
 indicators_in_training.see("""
-Indicators change the share that MMS names right by {gain[MMS]:+.1f} points, that of RANDOM by
+Indicators change the share that MMS names correctly by {gain[MMS]:+.1f} points, that of RANDOM by
 {gain[RANDOM]:+.1f}.""")
 
 
@@ -632,7 +632,7 @@ def objective_of_truth(run):
     table = run.sweep("objective-at-truth").frame(naming.objective_at_truth, points)
     note = (
         "objective (5.3), C = 10, of the hyperplanes that MMS finds and of those trained with the truth, on "
-        "the same sets; shares of training faces named right by either"
+        "the same sets; shares of training faces named correctly by either"
     )
     data = corpora_of(run, "I", "II")
     run.save_table(table, "thesis-tab-5.3", "objective", provenance=data, note=note)

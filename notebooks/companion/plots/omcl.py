@@ -105,7 +105,7 @@ def learning_curves(table):
         _few_curves(ax, table, column, cues)
     online.set_ylabel("online error [%]")
     test.set(ylabel="test error [%]", xlabel=SEEN)
-    xlabel = "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less"
+    xlabel = "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM is better"
     minus_others(differences, ends, "OMCL-BM", xlabel)
     return fig
 

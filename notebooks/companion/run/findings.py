@@ -13,17 +13,17 @@ from companion.run.records import read_verdicts
 #: Name -> question, and the answer in one sentence.
 FINDINGS = {
     "layers": (
-        "Does OMCL, a second online learner on top of one for each cue, err less?",
-        "Yes, less than the best single cue (by {omcl-1/objects:size} points on objects, "
-        "{omcl-1/activities:size} on activities, {omcl-1/numerals:size} on numerals) and than a vote; but "
-        "one learner on all features joined is better on activities.",
+        "Does a second online learner on top of one for each cue (OMCL) lower the error?",
+        "Yes: its error is {omcl-1/objects:size} points below that of the best single cue on objects, "
+        "{omcl-1/activities:size} on activities and {omcl-1/numerals:size} on numerals, and below that of a "
+        "vote; but one learner on all features joined is better on activities.",
     ),
     "online": (
         "Does learning the weights of kernels online pay?",
-        "Yes, unless the best kernel is known: in one pass OM-2 errs "
-        "{om2-4/lower online error than PA-I, average kernel:size} points less than a passive-aggressive "
-        "learner on the average kernel, {om2-4/lower online error than PA-I, best kernel:size} more than one "
-        "on the best kernel.",
+        "Yes, unless the best kernel is known: in one pass OM-2's error is "
+        "{om2-4/lower online error than PA-I, average kernel:lower} than that of a passive-aggressive "
+        "learner on the average kernel, and {om2-4/lower online error than PA-I, best kernel:lower} than "
+        "that of one on the best kernel.",
     ),
     "cues": (
         "Do learned combinations beat the plain average of kernels?",
@@ -71,7 +71,7 @@ FINDINGS = {
     ),
     "choice": (
         "Is a kernel chosen during learning as good as one found by trying all?",
-        "Yes, after the paper's number of rounds: OKS is level "
+        "Yes, after the paper's number of rounds: OKS is as accurate "
         "({oks-1/at most 3 points less accurate than MuSVM on objects:points} points) in "
         "{oks-1/1/30 of the time of MuSVM:.2f} of the time. OM-2, which combines all kernels, is "
         "{oks-7/at most 3 points less accurate than OM2 on objects:size} points more accurate.",
