@@ -13,7 +13,7 @@ import pandas as pd
 from companion.plots.explore import default_picture
 from companion.run.claims import files_of, number_text
 from companion.run.figures import compressed
-from companion.run.findings import in_readme
+from companion.run.findings import between, decision_chart, in_readme
 from companion.run.records import (
     DEFAULTS,
     catalogue,
@@ -205,6 +205,10 @@ def write_reference_gallery(root):
     readme = root / "README.md"
     if readme.is_file():
         atomic_write(readme, in_readme(readme.read_text(encoding="utf-8")))
+    chart = root / "notebooks" / "book" / "choose.md"
+    if chart.is_file():
+        page = between(chart.read_text(encoding="utf-8"), "choices", decision_chart())
+        atomic_write(chart, page)
     print(f"written: {os.path.relpath(written, root)}")
 
 
