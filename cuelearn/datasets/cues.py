@@ -46,10 +46,7 @@ from cuelearn.datasets.descriptors import (
 from cuelearn.expect import expect, expect_among, expect_distinct, expect_list
 from cuelearn.kernels import RBF, Chi2
 
-__all__ = [
-    *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "VALUES"),
-    *("cue_kernels", "describe", "image_cues"),
-]
+__all__ = [*("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES"), *("cue_kernels", "image_cues")]
 
 #: The four of table 3.2, in its order (its CRFH is ``LxLy``).
 OBJECT_CUES = ("LxLy", "DirC", "colour", "shape")
@@ -278,7 +275,7 @@ def image_cues(
     large words    2n_words  as bow, with patches of 64 x 64 pixels
     =============  ========  =====================================================================
 
-    The first three count over the object only if masks are known. Those from RGB on, `PHOTO_CUES`, are for
+    The first three count over the object if masks are known. Those from RGB on, `PHOTO_CUES`, are for
     photographs: but for the pyramid, one half describes the whole image, one an ellipse in its middle.
 
     Further cues are computed per cell of the image, with lengths in 32ths of the shorter side: RGB, HSV, LAB,

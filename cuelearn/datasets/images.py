@@ -14,16 +14,7 @@ import numpy as np
 from cuelearn.datasets.base import DataFileError, ImageData, Provenance, data_directory, read_bundled
 from cuelearn.expect import expect, expect_among, expect_list, expect_word, require
 
-__all__ = [
-    "EMOJI_STYLES",
-    "EmojiData",
-    "before",
-    "changed_picture",
-    "load_emoji",
-    "mildly_changed",
-    "load_image_folder",
-    "read_image",
-]
+__all__ = ["EMOJI_STYLES", "EmojiData", "load_emoji", "load_image_folder", "read_image"]
 
 #: In the order of the pictures. The last two are share-alike, in a separate file.
 EMOJI_STYLES = (
@@ -255,18 +246,19 @@ def load_emoji(styles=None):
         style = np.array(there)[held["style"]]
         rows = np.flatnonzero(np.isin(style, wanted))
         parts.append(((file, rows), style[rows], held["thing"][rows].astype(np.int64)))
-        licences += [f"{', '.join(there)}: {origin_of_file.licence}"] if file != "emoji" else []
+        if file != "emoji":
+            licences.append(f"{', '.join(there)}: {origin_of_file.licence}")
     files, style, thing = zip(*parts, strict=True)
-    known = {name: facts[name] for name in ("names", "group", "subgroup", "keyword_names")}
     return EmojiData(
         list(files),
         np.concatenate(style),
         np.concatenate(thing),
-        family=facts["family"].astype(np.int64),
-        keywords=facts["keywords"].astype(np.int8),
-        description=main["load"]["description"],
-        provenance=origin._replace(licence="; ".join(licences)),
-        **known,
+        *(facts["names"], facts["group"], facts["subgroup"]),
+        facts["family"].astype(np.int64),
+        facts["keywords"].astype(np.int8),
+        facts["keyword_names"],
+        main["load"]["description"],
+        origin._replace(licence="; ".join(licences)),
     )
 
 

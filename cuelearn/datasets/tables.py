@@ -9,16 +9,8 @@ from cuelearn.datasets.base import CueData, Provenance, first_items, read_bundle
 from cuelearn.expect import expect
 
 __all__ = [
-    "load_htad",
-    "load_leaves",
-    "load_letter",
-    "load_mfeat",
-    "load_mnist",
-    "load_pendigits",
-    "load_satimage",
-    "load_yeast",
-    "redraw_pen_points",
-    "make_three_class",
+    *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
+    *("load_satimage", "load_yeast", "make_three_class"),
 ]
 
 

@@ -292,8 +292,8 @@ def candidates_from_annotators(
 
     Notes
     -----
-    `MMS` multiplies scores by priors (remark 5.1), which favours improbable candidates where scores are
-    negative. ``result.candidates.without_priors()`` has the same candidates, all equally probable.
+    In `MMS` priors favour improbable candidates where scores are negative (see `CandidateSet`);
+    ``result.candidates.without_priors()`` makes all equally probable.
 
     References
     ----------

@@ -39,10 +39,8 @@ SPLITTING = "scikit-learn's tools split bags by groups=candidates.bag_of with cv
 
 
 class PackedMatchings(NamedTuple):
-    """Data of bags with a `Matching`."""
-
     n_words: np.ndarray  # 0 for a listed set
-    allowed_start: np.ndarray  # start of a Matching's mask in `allowed`
+    allowed_start: np.ndarray  # start of each mask in `allowed`
     allowed: np.ndarray  # words that each region may take, row by row
     null: np.ndarray  # columns of the null labels
 
@@ -70,7 +68,7 @@ class Bag(NamedTuple):
 
     n_attributes: int
     column: np.ndarray
-    labels: np.ndarray  # columns, by candidate and slot, or by word and attribute
+    labels: np.ndarray  # by candidate and slot, or by word and attribute
     weight: np.ndarray
     order: np.ndarray
     slot: np.ndarray
@@ -221,7 +219,7 @@ def checked_prior(i, bag, given):
 
 
 def once_or_each(name, value, P, is_once=np.isscalar):
-    """A list of P values, given once (as `is_once` tells) or per attribute."""
+    """P values, given once (as `is_once` tells) or per attribute."""
     if is_once(value):
         return [value] * P
     return expect_list(name, value, "values, one for each attribute", P)
@@ -267,8 +265,8 @@ class CandidateSet:
         The label of each attribute that means "none of the words". Required if a bag is a `Matching`.
     priors : sequence of array-like, shape (n_candidates,), optional
         Prior probability of each candidate (remark 5.1), in any scale, or None for a bag; candidates with
-        prior 0 are dropped. `MMS` multiplies a candidate's score by its prior over the bag's largest, as in
-        the remark, so a small prior raises a negative score.
+        prior 0 are dropped. `MMS` multiplies scores by priors over the bag's largest, as in the remark, so a
+        small prior raises a negative score.
 
     Attributes
     ----------
@@ -396,8 +394,8 @@ class CandidateSet:
 
     @classmethod
     def from_labels(cls, y, bag_sizes=None, **options):
-        """Sets with the true labeling as only candidate, from labels (n_instances[, n_attributes]), bag sizes
-        (by default one instance each) and options of the class."""
+        """Sets with one candidate, the true labeling, from labels (n_instances[, n_attributes]), bag sizes
+        (by default 1) and options of the class."""
         y = expect("y", y, kind="whole", shape=[("n_instances",), ("n_instances", "n_attributes")])
         if bag_sizes is None:
             bag_sizes = np.ones(len(y), dtype=int)
@@ -407,18 +405,18 @@ class CandidateSet:
     @classmethod
     def from_indicator(cls, possible, **options):
         """Partial labels: one bag per instance, with the labels allowed by a 0/1 matrix (dense, sparse or
-        DataFrame) whose columns are the classes. `options` are those of the class. A row without a label is
-        an error."""
+        DataFrame) whose columns are the classes, and options of the class. A row without a label is an
+        error."""
         if hasattr(possible, "columns"):
             options.setdefault("classes", [list(possible.columns)])
         if issparse(possible):
             allowed = csr_array(possible, copy=True)
             allowed.data = expect("possible", allowed.data, kind="bool", shape=("n",), least=0)
+            allowed.eliminate_zeros()
+            allowed.sort_indices()
         else:
             shape = ("n_instances", "n_classes")
             allowed = csr_array(expect("possible", possible, kind="bool", shape=shape))
-        allowed.eliminate_zeros()
-        allowed.sort_indices()
         empty = np.flatnonzero(np.diff(allowed.indptr) == 0)
         if empty.size:
             raise ValueError(f"possible must allow each instance a label, row {empty[0]} has none")

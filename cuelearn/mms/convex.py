@@ -367,8 +367,7 @@ class Work(NamedTuple):
 
 @inlined
 def write_losses(bag, words, scores, target, value, bound, labels, losses, scratch):
-    """Write a bag's relaxed loss (5.5), by the score of `target`, ambiguous surrogate loss (5.2), and whether
-    these are unproven."""
+    """Write a bag's relaxed loss (5.5), ambiguous surrogate loss (5.2), and whether these are unproven."""
     best = best_candidate(bag, words, scores, False, labels, scratch)
     aim = reached(target, scores)
     losses[0] = value - aim
@@ -382,7 +381,7 @@ def write_losses(bag, words, scores, target, value, bound, labels, losses, scrat
 @loop
 def visit_bags(packed, block, work, dual, lam, n_bags, most_nodes, losses, scratch):
     """Take steps on a block, of whose bags `dual` has labelings, or, with room in `losses`, write only these;
-    returns the sum of the bags' gaps, each at its visit (NaN: overflow), and the steps. It is one function as
+    returns the sum of the bags' gaps, each at its visit (NaN: overflow), and the steps. One function, as
     `find` takes seconds to compile."""
     bags, first, base, products, targets, delta, weights = block
     known_labels, share, loss, count = dual
@@ -490,9 +489,9 @@ def losses_of_bags(problem, first, last):
 
 
 def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
-    """Dual steps on a `ConvexProblem`, from the previous round's shares, until the gap is at most `tol` times
-    the dual value, or the bound shows that `best` cannot be improved by more; returns dual value, relaxed
-    value, objective, epochs, steps and `Dual`."""
+    """Dual steps, from the previous round's shares, until the gap is at most `tol` times the dual value, or
+    `best` cannot be improved by more; returns dual value, relaxed value, objective, epochs, steps and
+    `Dual`."""
     space = problem.space
     candidates = problem.candidates
     lam = problem.lam
@@ -607,8 +606,8 @@ def pegasos_block(packed, block, work, state, lam, radius, most_nodes, scratch):
 
 
 def pegasos(problem, n_epochs, bar):
-    """Algorithm 9 on a `ConvexProblem` from the current hyperplanes, which count as one step per bag; returns
-    a lower bound on the optimum (NaN if none) and the `State`."""
+    """Algorithm 9 from the current hyperplanes, which count as one step per bag; returns a lower bound on the
+    optimum (NaN if none) and the `State`."""
     space = problem.space
     candidates = problem.candidates
     lam = problem.lam

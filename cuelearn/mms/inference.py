@@ -2,8 +2,7 @@ r"""Searches over labelings: the best candidates, and the most violating labelin
 :math:`U(\bar Z) = \Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X, \bar Z)` outside them.
 
 Thesis Algorithm 10 replaces the joint loss by the number of labels outside the :math:`\mathcal Z(m)`, which
-is never larger, so its U may be below the largest. In each slot only the best outside label can be part of an
-answer.
+is never larger, so its U may be below the largest. Only the best outside label of a slot can be in an answer.
 
 Linear programming (thesis 7.2.2), proven by branch and bound: with :math:`x_{sk} = 1` where slot s has label
 k of score :math:`S_{sk}`, the largest U outside the candidates :math:`\mathcal Z` is
@@ -17,8 +16,7 @@ Prices :math:`\pi` in the convex hull of the candidates (of a `Matching`: the ma
 
 and the least such bound is the value of the relaxation to :math:`x \ge 0, \theta \ge 0`. Fictitious play
 finds prices near it: labels answer the prices, and the candidate nearest to the mean answer enters their
-mean. As prices, a single candidate bounds what is left after some slots; with its distance there, so does
-each of them.
+mean. A single candidate as prices, with its distance so far, bounds what is left after some slots.
 
 References
 ----------
@@ -101,8 +99,8 @@ def insert(label, value, begin, n, k, v):
 
 @inner
 def option_places(bag, words, n_slots, scratch):
-    """Write the place in `label` of what each option gives each slot (-1: none), at s * n_options + option;
-    options are the listed candidates, or null and the words of a `Matching`. Returns their number."""
+    """Write the place in `label` of what each option, a listed candidate or null or a word of a `Matching`,
+    gives each slot (-1: none), at s * n_options + option. Returns the number of options."""
     P = bag.n_attributes
     first = scratch.integers[FIRST]
     label = scratch.integers[LABEL]
@@ -267,8 +265,8 @@ def rest_bounds(bag, words, n_slots, n_options, scratch):
 
 @inner
 def extend(bag, words, n_options, n_columns, s, scratch):
-    """Write distances of the labels up to slot s, given by their places, from the candidates: rows of `apart`
-    are those of `rest`; returns the least, and the least with the rest's bound (infinite within a region)."""
+    """Write distances of the labels up to slot s from the candidates, in the rows of `rest`; returns the
+    least, and the least with the rest's bound (infinite within a region)."""
     P = bag.n_attributes
     option = scratch.integers[OPTION]
     place = scratch.integers[PLACE]
@@ -366,8 +364,8 @@ METHODS = {"algorithm-10": -1, "lp": 0, "exact": MOST_NODES}
 
 @inner
 def listed_values(bag, scores, as_log, values):
-    """Write scores of listed candidates times priors over the largest (remark 5.1); `as_log`: log-likelihoods
-    plus log-priors. Returns the first of the best."""
+    """Write scores of listed candidates times priors (remark 5.1); `as_log`: log-likelihoods plus log-priors.
+    Returns the first of the best."""
     P = bag.n_attributes
     first = at = 0
     for c in range(bag.weight.shape[0]):
@@ -678,8 +676,8 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     candidates : CandidateSet
     bag : int, default 0
     method : {"algorithm-10", "lp", "exact"}
-        Algorithm 10 ranks labelings by the sum of their slots' losses. "lp" continues with the labelings that
-        answer the prices of a linear relaxation (thesis 7.2.2), "exact" with branch and bound on it.
+        Algorithm 10 ranks labelings by the sum of their slots' losses; "lp" adds those that answer the prices
+        of a linear relaxation (thesis 7.2.2), "exact" branch and bound on it.
     return_bound : bool, default False
 
     Returns

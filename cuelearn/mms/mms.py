@@ -150,7 +150,7 @@ def is_listing(value):
 
 
 def is_one_list(kernels):
-    """Whether kernels are those of all attributes, not a list of such lists."""
+    """Whether kernels are those of all attributes."""
     return len(kernels) == 0 or not all(is_listing(k) and len(k) > 0 and is_listing(k[0]) for k in kernels)
 
 
@@ -191,9 +191,8 @@ class MMS(BagClassifier):
         Passes over the bags in a round, each in a new order; for "frank-wolfe" at most. None: 20 for
         "pegasos", else 300, or 100,000 visits of bags if these are more.
     tol : float >= 0, default 1e-2
-        A round of "frank-wolfe" ends at this relative duality gap, or once its bound shows that it cannot
-        lower the objective by more. Rounds of either solver end when the objective falls by at most a tenth
-        of `tol` (relative).
+        A round of "frank-wolfe" ends at this relative duality gap, or once it cannot lower the objective by
+        more; the rounds of either solver end when it falls by at most a tenth of this.
     inference : {"auto", "exact", "lp", "algorithm-10"}
         Search of `most_violating`: "lp" misses few, "algorithm-10" more. "auto" is Algorithm 10 for
         "pegasos", else "exact", and "lp" if a bag has more than twelve labels, or more than 1,000 in all its
@@ -230,9 +229,8 @@ class MMS(BagClassifier):
     Warns
     -----
     ConvergenceWarning
-        If the objective did not settle, rose in a round or is not below that of w = 0 (as when every labeling
-        is a candidate), if the dual bound is missing, more than `tol` from the relaxed value, or above it
-        (the search has missed losses), or if exact searches ended without proof.
+        If the objective did not settle, rose in a round or is not below that of w = 0, if the gap is NaN,
+        above `tol` or negative (the search has missed losses), or if exact searches ended without proof.
     IndefiniteKernelWarning
         If a kernel is not positive semidefinite.
 
@@ -248,9 +246,9 @@ class MMS(BagClassifier):
 
     Notes
     -----
-    A pass costs one product of X with the hyperplanes, O(n d K), inner products of neighbours in the order,
-    O(n b d) for blocks of b instances, and a search per bag. Memory: X, 16 n K bytes, the kernel matrices,
-    and for "frank-wolfe" 4 bytes per slot of each violating labeling found.
+    A pass costs one product of X with the hyperplanes, O(n d K), inner products within blocks of b instances,
+    O(n b d), and a search per bag. Memory: X, 16 n K bytes, the kernel matrices, and for "frank-wolfe" 4
+    bytes per slot of each violating labeling found.
 
     "frank-wolfe" averages listed candidates whose scores differ by at most the round's gap, as their order is
     rounding; "pegasos" and matchings average those within 1e-9. Problems of a few bags have many minima,
@@ -309,12 +307,12 @@ class MMS(BagClassifier):
         Parameters
         ----------
         X : array-like or DataFrame, shape (n_instances, n_features)
-            Instances, bag after bag. If precomputed, a stack (n_kernels, n, n), KernelBank or KernelStack, or
-            a list of one per attribute.
+            Bag after bag. If precomputed, a stack (n_kernels, n, n), KernelBank or KernelStack, or a list of
+            one per attribute.
         candidates : CandidateSet
         sample_weight : array-like, shape (n_bags,), or (n_instances,), the same within each bag; optional
-            Weights of the *bags*: 2 repeats a bag, 0 leaves it out (kernel parameters set by rule still use
-            all instances). In cross-validation give ``w[candidates.bag_of]``.
+            Weights of the *bags*: 2 repeats a bag, 0 leaves it out (but for kernel parameters set by rule).
+            In cross-validation give ``w[candidates.bag_of]``.
 
         Returns
         -------
@@ -393,11 +391,11 @@ class MMS(BagClassifier):
         check_candidates(candidates, len(X))
         size = np.sqrt(np.mean(np.square(X, dtype=np.float64)))
         if size > LARGE_ENTRIES:
-            warn_user(
+            message = (
                 f"the root mean square of X is {size:.3g}: with entries of size 1 MMS is several times "
-                "faster, and C means the same as elsewhere; scale X, for instance by StandardScaler",
-                FeatureScaleWarning,
+                "faster, and C means the same as elsewhere; scale X, for instance by StandardScaler"
             )
+            warn_user(message, FeatureScaleWarning)
         return LinearSpace(np.column_stack([X, np.ones(len(X), dtype=X.dtype)]), candidates.n_labels)
 
     def _precomputed(self):

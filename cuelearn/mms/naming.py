@@ -111,11 +111,11 @@ class EMNaming(BagClassifier):
         Parameters
         ----------
         X : array-like, shape (n_instances, n_features)
-            The instances of all bags in order.
+            Bag after bag.
         candidates : CandidateSet
         sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
-            Weights of the *bags*: 2 repeats a bag, 0 excludes it from the appearances (its labeling is still
-            estimated). `DistNaming` takes none.
+            Weights of the *bags*: 2 repeats a bag, 0 excludes it from the appearances. `DistNaming` takes
+            none.
 
         Returns
         -------
@@ -360,7 +360,7 @@ class GMMNaming(EMNaming):
 
 
 def projection(part, number, weights):
-    """Weighted mean and principal components (d, r), or None."""
+    """Weighted mean, and principal components (d, r) or None."""
     part = np.asarray(part, dtype=np.float64)
     mean, variance = moments(part, weights)
     share = isinstance(number, Real) and not isinstance(number, Integral) and 0.0 < number < 1.0
@@ -405,7 +405,9 @@ class Distances:
 
     @classmethod
     def of(cls, X, metric, scale):
-        centre = np.zeros(X.shape[1]) if metric != "sqeuclidean" else X.mean(axis=0, dtype=np.float64)
+        centre = np.zeros(X.shape[1])
+        if metric == "sqeuclidean":
+            centre = X.mean(axis=0, dtype=np.float64)
         made = cls(metric, centre, cls(metric, centre, X).prepared(X))
         if isinstance(scale, str):
             rows = evenly_spaced(len(X), SCALE_SAMPLES)
@@ -413,9 +415,7 @@ class Distances:
             spread = 0.0
             if distance.size:
                 spread = float(distance.mean() if scale == "mean" else 0.5 * distance.std())
-            scale = 1.0
-            if spread > 0.0:
-                scale = spread
+            scale = spread or 1.0
         return replace(made, scale=scale)
 
     def prepared(self, X):
@@ -436,7 +436,7 @@ class Distances:
         return self.to(self.X[rows], self.X[rows])
 
     def blocks(self, X):
-        """Slices of prepared rows, with distances to all training instances."""
+        """Slices of rows, with distances to all training instances."""
         step = max(1, BLOCK // len(self.X))
         for start in range(0, len(X), step):
             part = X[start : start + step]
@@ -458,8 +458,8 @@ class Distances:
         return np.exp(np.minimum(distance / -self.scale - level[:, None], 700.0))
 
     def scores(self, matrix, X, levels, own=None):
-        """Log-affinities over null's (`levels`) from exemplar weights (n_labels, n), 0 without exemplars;
-        `own` numbers rows that are training instances."""
+        """Log-affinities over null's (`levels`) from exemplar weights (n_labels, n), 0 without; `own`
+        numbers rows that are training instances."""
         out = np.empty((len(X), matrix.shape[0]))
         for rows, distance in self.blocks(X):
             value = self.ratio(distance, levels[rows])
@@ -483,11 +483,11 @@ class Exemplars:
         self.mask = mask
         self.level = distances.null_levels(distances.X, leave_out=True)
         self.rows = [np.flatnonzero(column & (k != null)) for k, column in enumerate(mask.T)]
-        fits = 8 * sum(rows.size**2 for rows in self.rows) <= memory
         self.blocks = None
-        if fits:
-            self.blocks = [self._block(rows) for rows in self.rows]
-        self.weights, self.values = {}, {}  # of labels with exemplars
+        if 8 * sum(rows.size**2 for rows in self.rows) <= memory:
+            self.blocks = list(map(self._block, self.rows))
+        self.weights = {}  # of labels with exemplars
+        self.values = {}
 
     def _block(self, rows):
         block = self.distances.ratio(self.distances.among(rows), self.level[rows])
@@ -537,9 +537,8 @@ class Exemplars:
 
 
 def calibrate(scores, responsibilities, prior, null):
-    r"""Slope a >= 0 and null's offset b of :math:`\max_{a, b} \frac1n \sum_i \sum_k r_{ik} \log p_{ik}`,
-    :math:`p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])`; log pi is -inf for excluded labels, b is 0
-    without `null`."""
+    r"""Slope a >= 0 and null's offset b (0 without null) of :math:`\max_{a, b} \frac1n \sum_i \sum_k r_{ik}
+    \log p_{ik}`, :math:`p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])`, with log pi `prior`."""
     seen = prior > -np.inf
     scores = scores[:, seen]
     responsibilities = responsibilities[:, seen]
@@ -643,9 +642,9 @@ class DistNaming(EMNaming):
         return super()._check_weights(None, candidates)
 
     def _models(self, parts, candidates, weights):
-        metrics = once_or_each("metric", self.metric, self.n_attributes_, lambda m: isinstance(m, str))
+        metrics = once_or_each("metric", self.metric, self.n_attributes_)
         metrics = [expect_word("metric", metric, METRICS) for metric in metrics]
-        scales = once_or_each("scale", self.scale, self.n_attributes_, lambda s: s is None or np.isscalar(s))
+        scales = once_or_each("scale", self.scale, self.n_attributes_)
         scales = [expect("scale", scale, above=0, words=("spread", "mean")) for scale in scales]
         self.distances_ = list(map(Distances.of, parts, metrics, scales))
         self.scale_ = np.array([distances.scale for distances in self.distances_])

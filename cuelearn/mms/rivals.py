@@ -101,13 +101,12 @@ class Rival(BagClassifier):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features)
-            Instances of all bags, bag after bag.
+        X : array-like, shape (n_instances, n_features)
+            Bag after bag.
         candidates : CandidateSet
-            Of the same bags; for `MIMLSVM` and `M3MIML` with one attribute.
+            For `MIMLSVM` and `M3MIML` with one attribute.
         sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
-            Weights of the *bags*, factors on C: 2 repeats a bag (except in the choice of `MIMLSVM`'s
-            medoids), 0 leaves it out.
+            Factors on C of the *bags*: 2 repeats a bag (but for `MIMLSVM`'s medoids), 0 leaves it out.
 
         Returns
         -------
@@ -127,8 +126,8 @@ class Rival(BagClassifier):
         return self
 
     def _fit_labels(self, to_train, sample, n_columns, **options):
-        """SVMs of a mask of labels from ``sample(label)``: rows, signs, weights or None; returns the
-        solutions, and coef, intercept, gap, n_iter of all labels."""
+        """SVMs of a mask of labels from ``sample(label)``: rows, signs, weights; returns the solutions, and
+        coef, intercept, gap, n_iter of all labels."""
         options |= {"tol": self.tol, "max_iter": self.max_iter}
 
         def solve(k):
@@ -317,7 +316,7 @@ class M3MIML(BagRival):
     >>> from cuelearn.mms import M3MIML, CandidateSet
     >>> y = np.array([[0, 1], [1, 2], [2, 0]] * 9)
     >>> X = np.eye(3)[y.ravel()]
-    >>> pairs = CandidateSet([[row, row[::-1]] for row in y])  # which of the two is which is not known
+    >>> pairs = CandidateSet([[row, row[::-1]] for row in y])
     >>> M3MIML(C=10.0).fit(X, pairs).score(X, y.ravel(), pairs)
     1.0
     """
@@ -383,7 +382,7 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     starts = np.asarray(starts, dtype=np.int64)
     Y_starts = np.asarray(Y_starts, dtype=np.int64)
     for name, part, ends in (("starts", X, starts), ("Y_starts", Y, Y_starts)):
-        if ends[0] != 0 or ends[-1] != len(part) or np.any(np.diff(ends) < 1):  # e.g. in an altered file
+        if ends[0] != 0 or ends[-1] != len(part) or np.any(np.diff(ends) < 1):
             raise ValueError(f"{name} must ascend from 0 to the number of instances, {len(part)}")
     mean = np.mean(Y, axis=0, dtype=np.float64)
     right = np.ascontiguousarray(Y - mean, dtype=np.float32)
@@ -397,9 +396,7 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     blocks = list(batches(starts, room))
 
     def one(begin, end):
-        first = 0
-        if same:  # distances are symmetric
-            first = begin
+        first = begin if same else 0  # distances are symmetric
         low = starts[begin]
         high = starts[end]
         offset = Y_starts[first]
@@ -481,9 +478,8 @@ class MIMLSVM(BagRival):
     max_clustered : int, default 5000
         Most bags to cluster, drawn at random if there are more; 5000 take 100 MB of distances.
     instances : {"auto", "nearest", "farthest"}, default "auto"
-        Instance of a medoid that defines the distance of a single instance in `decision_function` and
-        `predict` (`bag_decision_function` uses Hausdorff distances). "auto" is the farthest if the candidates
-        have a null label, else the nearest.
+        Instance of a medoid to which the distance of a single instance is taken in `decision_function` and
+        `predict`. "auto" is the farthest if the candidates have a null label, else the nearest.
     $class_weight $tol $max_iter $n_jobs
     random_state : int, Generator or None, default 0
         Of the first medoids and of the bags drawn for clustering.
@@ -503,8 +499,8 @@ class MIMLSVM(BagRival):
     Notes
     -----
     The SVMs are linear, as in the thesis; the paper's are Gaussian. Null has no SVM: null instances are
-    negative for every label (thesis 5.6.3), so its score is 0, and an instance is null if all other scores
-    are negative. A label of every bag scores 1, one of no bag -1.
+    negative for every label (thesis 5.6.3), so its score is 0. A label of every bag scores 1, one of no bag
+    -1.
 
     Time for n instances in N bags: n^2 n_features / 2 for the distances of at most `max_clustered` bags, 10
     to 40 steps of N k^2 per label; memory 4 N_c^2 + 8 N k bytes, N_c the clustered bags.
@@ -519,7 +515,7 @@ class MIMLSVM(BagRival):
     >>> from cuelearn.mms import MIMLSVM, CandidateSet
     >>> y = np.array([[0, 1], [1, 2], [2, 0]] * 9)
     >>> X = np.eye(3)[y.ravel()]
-    >>> pairs = CandidateSet([[row, row[::-1]] for row in y])  # which of the two is which is not known
+    >>> pairs = CandidateSet([[row, row[::-1]] for row in y])
     >>> MIMLSVM(C=10.0).fit(X, pairs).coef_.shape  # of 27 bags a fifth are medoids
     (3, 5)
     """
@@ -585,7 +581,7 @@ ABSENT = -1e9
 @documented
 @parameters
 class SupervisedSVM(BagClassifier):
-    """Linear multiclass SVM on true labels, by liblinear; its lead over `MMS` is the cost of candidate sets.
+    """Linear multiclass SVM on true labels: its lead over `MMS` is the cost of candidate sets.
 
     Parameters
     ----------
