@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["Changing", "Checkpoint"]
-
 
 class Changing:
     """Base of objects within an estimator that `partial_fit` changes.

@@ -17,8 +17,6 @@ from numba.extending import register_jitable
 
 from cuelearn.expect import warn_user
 
-__all__ = ["njit", "inlined", "inner", "loop", "with_steps", "CompilationNotice"]
-
 #: Bytes of a checksum.
 LENGTH = hashlib.sha256().digest_size
 

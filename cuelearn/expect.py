@@ -12,18 +12,6 @@ from importlib.util import find_spec
 
 import numpy as np
 
-__all__ = [
-    "expect",
-    "expect_among",
-    "expect_distinct",
-    "expect_instance",
-    "expect_list",
-    "expect_shape",
-    "expect_word",
-    "require",
-    "warn_user",
-]
-
 #: Kinds of a value: a number, the entries of an array, numpy's codes of the entries' types, their type.
 KINDS = {
     "float": ("a number", "numbers", "fiub", np.float64),

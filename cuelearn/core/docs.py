@@ -4,8 +4,6 @@ import inspect
 import re
 import textwrap
 
-__all__ = ["TEXTS", "documented"]
-
 #: name -> (type and range, text); defaults come from the constructor.
 TEXTS = {
     "kernels": (

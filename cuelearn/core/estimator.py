@@ -21,24 +21,6 @@ from cuelearn.checkpoint import Changing, Checkpoint
 from cuelearn.core.storage import read_model, write_model
 from cuelearn.kernels.specifications import KERNELS, MISSING, Kernel, as_kernel
 
-__all__ = [
-    "COUNT",
-    "JOBS",
-    "NON_NEGATIVE",
-    "POSITIVE",
-    "RANDOM_STATE",
-    "SEQUENCE",
-    "Estimator",
-    "HasMethods",
-    "KernelLike",
-    "Number",
-    "ScoreClassifier",
-    "StrOptions",
-    "load",
-    "parameters",
-    "validated",
-]
-
 
 class Number(Interval):
     """scikit-learn's Interval, without True and False."""

@@ -22,20 +22,6 @@ import numpy as np
 from cuelearn.compiled import njit
 from cuelearn.expect import expect, expect_word
 
-__all__ = [
-    "KERNEL_FACTOR",
-    "kernel_factor",
-    "competitor",
-    "margins",
-    "mean_loss",
-    "resolve_p",
-    "group_norm",
-    "link_weights",
-    "ROUNDING",
-    "SOLVED",
-    "first_best",
-]
-
 KERNEL_FACTOR = {"multiclass": 1.0, "hinge": 0.5}
 
 

@@ -12,8 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.expect import warn_user
 
-__all__ = ["LinearSolution", "linear_svm"]
-
 #: Bytes of a block of scaled rows.
 BLOCK = 2_000_000
 #: Largest step, relative to the step to the boundary.

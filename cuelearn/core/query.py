@@ -14,16 +14,6 @@ from cuelearn.core.formulas import competitor
 from cuelearn.core.samples import labels_of, labels_within
 from cuelearn.expect import expect
 
-__all__ = [
-    "MarginQuery",
-    "Query",
-    "RandomQuery",
-    "RequestedLabels",
-    "ThresholdQuery",
-    "requested_labels",
-    "score_margin",
-]
-
 
 @njit(cache=True)
 def score_margin(scores):

@@ -9,8 +9,6 @@ import pandas as pd
 
 from cuelearn.checkpoint import Changing
 
-__all__ = ["BAR_AFTER", "Record", "Run", "history_of", "progress"]
-
 # seconds before a bar appears
 BAR_AFTER = 2.0
 

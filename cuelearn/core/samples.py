@@ -30,28 +30,6 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.stack import refuse_kernels
 
-__all__ = [
-    "given_kernels",
-    "new_samples",
-    "training_samples",
-    "validate_samples",
-    "FLOATS",
-    "as_generator",
-    "classes_and_labels",
-    "classes_of_stream",
-    "labels_of",
-    "labels_within",
-    "single_samples",
-    "warn_if_sorted",
-    "warn_of_classes",
-    "check_sample_weight",
-    "class_weights",
-    "loss_weights",
-    "repeated_rows",
-    "visit_weights",
-    "with_weight",
-]
-
 
 def given_kernels(kernels):
     return kernels if kernels is None else check_kernels(kernels)

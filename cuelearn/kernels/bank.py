@@ -28,8 +28,6 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Side
 
-__all__ = ["CrossBank", "KernelBank"]
-
 DEFAULT_BLOCK_BYTES = 2**27
 
 # Quantities whose kernels may be indefinite.

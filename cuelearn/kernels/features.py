@@ -16,8 +16,6 @@ from cuelearn.kernels.fitted import FittedKernels, spaced
 from cuelearn.kernels.rows import full_dot, gathered_dot
 from cuelearn.kernels.specifications import FeatureMap, Linear, check_kernels, check_samples, is_frame
 
-__all__ = ["Batches", "FeatureBank", "FeatureRows", "are_batches", "has_only_features"]
-
 # samples whose features are computed at a time, and in one thread
 CHUNK = 2048
 TASK_ROWS = 1024

@@ -33,8 +33,6 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, Side
 
-__all__ = ["Store", "empty_stack", "fill"]
-
 MATRICES = {"distance matrix", "kernel matrix"}
 # Most sparse columns of a cue that are made dense for a kernel without sparse products.
 MOST_DENSE = 1_000

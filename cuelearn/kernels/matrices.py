@@ -27,8 +27,6 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 
-__all__ = ["IndefiniteKernelWarning", "check_batch", "checked_stack", "indefinite_batch", "look_at"]
-
 # Rounding: a negative eigenvalue relative to the largest, and the relative excess of |k(x, z)| over its
 # bound; the second value is for matrices in half precision.
 ROUNDING = LARGEST_RATIO - 1.0

@@ -7,8 +7,6 @@ from cuelearn.expect import expect, expect_word
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.specifications import check_entries, check_symmetric
 
-__all__ = ["KernelStack", "checked_cross", "nearest_psd", "new_kernels", "refuse_kernels", "training_bank"]
-
 
 class KernelStack:
     """Several kernels on the same samples as one object of shape (n, n), for cross-validation.

@@ -47,18 +47,6 @@ from cuelearn.mkl.optimum.blocks import BlockProblem
 from cuelearn.mkl.optimum.losses import Logistic
 from cuelearn.mkl.optimum.problem import LossProblem, MKLProblem, weights_of
 
-__all__ = [
-    "BatchMKL",
-    "KernelClassifier",
-    "KernelModel",
-    "Stochastic",
-    "StochasticMKL",
-    "documented",
-    "ConvergenceDisplay",
-    "KernelWeightsDisplay",
-    "kernel_summary",
-]
-
 #: Constraint of a loss given as an object.
 LOSS = [HasMethods(["value", "dual", "clip", "step"])]
 

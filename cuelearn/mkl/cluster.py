@@ -14,8 +14,6 @@ from cuelearn.kernels.fitted import spaced
 from cuelearn.kernels.specifications import check_samples
 from cuelearn.mkl.optimum.partitions import Partition, scaled_bank, solve_partitions
 
-__all__ = ["Cluster", "is_collection"]
-
 # times that a partition is built anew in one round
 ATTEMPTS = 3
 

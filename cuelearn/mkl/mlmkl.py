@@ -25,8 +25,6 @@ from cuelearn.mkl.base import CombinedKernel
 from cuelearn.mkl.rivals.perclass import CuttingPlanes, MultiLabelMKL
 from cuelearn.mkl.rivals.svm import SharedProblem
 
-__all__ = ["MLMKLSA", "MLMKLSum", "SharedProblem", "saddle_gap", "solve_mlmkl_sa", "solve_mlmkl_sum"]
-
 TEXTS = {
     "C": ("float > 0", "Of the SVMs (without bias, no division by n)."),
     "callback": (

@@ -27,8 +27,6 @@ from cuelearn.expect import expect
 from cuelearn.mkl.rivals.perclass import ClassSubproblem, PerClassMKL, documented, run_classes
 from cuelearn.mkl.rivals.svm import SharedProblem
 
-__all__ = ["GMKL", "BoxSubproblem", "largest_multiple", "solve_gmkl", "VSKL", "resolve_groups", "solve_vskl"]
-
 # largest share of the wanted gap due to an SVM, and its smallest relative accuracy
 OWN_SHARE = 0.1
 SMALLEST_TOL = 1e-10

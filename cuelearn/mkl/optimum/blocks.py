@@ -11,8 +11,6 @@ from cuelearn.kernels.features import add_row_to, add_rows, own_products, row_sc
 from cuelearn.mkl.optimum.dual import OWN_SHARE, Ascent, Machine, sweep_samples
 from cuelearn.mkl.optimum.problem import MKLProblem
 
-__all__ = ["BlockAscent", "BlockProblem"]
-
 # sweeps in a round over all features in memory, or over each chunk of computed ones
 SWEEPS = 4
 

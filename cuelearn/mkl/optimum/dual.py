@@ -32,16 +32,6 @@ from cuelearn.kernels.rows import (
 )
 from cuelearn.kernels.tiles import gather_rows
 
-__all__ = [
-    "Machine",
-    "ascend",
-    "best_response",
-    "optimal_scaling",
-    "plain_machine",
-    "DualSolution",
-    "finish_dual",
-]
-
 # within this share of a sample's limit, a coefficient is at its bound
 ROUNDING = 1e-14
 # maximum sweeps, and updates per sample, between two face steps

@@ -44,21 +44,6 @@ from cuelearn.expect import expect
 from cuelearn.kernels.rows import combine_rows, full_dot
 from cuelearn.mkl.optimum.dual import UPDATES, Ascent
 
-__all__ = [
-    "EpsilonInsensitive",
-    "Huber",
-    "Logistic",
-    "Squared",
-    "SquaredHinge",
-    "compiled_for",
-    "resolve_loss",
-    "LossAscent",
-    "add_response",
-    "ascend_loss",
-    "output_scores",
-    "respond",
-]
-
 
 class Squared(NamedTuple):
     r"""Squared loss :math:`\frac12 (s - y)^2`: with one kernel, kernel ridge regression.

@@ -30,8 +30,6 @@ from cuelearn.kernels.features import score_rows
 from cuelearn.mkl.optimum.blocks import BlockAscent, BlockProblem
 from cuelearn.mkl.optimum.problem import Result
 
-__all__ = ["Message", "Partition", "Report", "scaled_bank", "solve_partitions"]
-
 # maximum rounds, and sweeps of a partition in a round
 ROUNDS = 2000
 SWEEPS = 2

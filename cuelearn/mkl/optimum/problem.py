@@ -42,8 +42,6 @@ from cuelearn.mkl.optimum.losses import (
     sum_values,
 )
 
-__all__ = ["MKLProblem", "Certificate", "objective", "duality_gap"]
-
 # below this share of nonzero coefficients scores are sparse sums, in double precision
 SPARSE = 0.1
 

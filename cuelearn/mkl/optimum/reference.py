@@ -12,8 +12,6 @@ from cuelearn.kernels.rows import quadratic_forms
 from cuelearn.mkl.optimum.dual import ROUNDS, finish_dual
 from cuelearn.mkl.optimum.problem import Result
 
-__all__ = ["solve_reference", "common_objective"]
-
 
 def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, start=None, verbose=False):
     """Solve the MKL problem, see `MKLProblem`, to a certified relative gap.

@@ -23,8 +23,6 @@ from cuelearn.mkl.optimum.problem import MKLProblem, Result, weights_of
 from cuelearn.mkl.rivals.perclass import ClassSubproblem, CuttingPlanes, PerClassMKL, documented, run_classes
 from cuelearn.mkl.rivals.svm import fit_svc, is_hard
 
-__all__ = ["LpMKL", "SILPMKL", "SimpleMKL", "MCMKL", "solve_mc_mkl"]
-
 # libsvm's first and smallest tolerance
 SVM_TOLERANCE = 1e-3
 SMALLEST_TOLERANCE = 1e-9

@@ -29,8 +29,6 @@ from cuelearn.mkl.rivals.perclass import check_solved
 from cuelearn.mkl.rivals.single import FOLDS, kernel_alone, stratified_folds
 from cuelearn.mkl.rivals.svm import one_versus_rest, problem_weights, targets_of
 
-__all__ = ["LPBeta", "solve_lp_beta"]
-
 NU_GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SHARE = Number(Real, 0, 1, closed="neither")
 # maximum wrong classes added per sample and round (measured)

@@ -30,22 +30,6 @@ from cuelearn.kernels.rows import quadratic_forms
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.rivals.svm import problem_weights, targets_of
 
-__all__ = [
-    "CuttingPlanes",
-    "MultiLabelMKL",
-    "is_indicator",
-    "learnable",
-    "mean_auc",
-    "numbers_of",
-    "signs_of",
-    "ClassSubproblem",
-    "ClassPoint",
-    "ClassesResult",
-    "PerClassMKL",
-    "documented",
-    "run_classes",
-]
-
 
 def check_solved(solution):
     if solution.status != 0:

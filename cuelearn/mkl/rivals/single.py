@@ -15,8 +15,6 @@ from cuelearn.mkl.rivals.perclass import MultiLabelMKL, is_indicator, numbers_of
 from cuelearn.mkl.rivals.svm import one_versus_rest, svms_of
 from cuelearn.mkl.stochastic.training import draw_order
 
-__all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alone", "stratified_folds"]
-
 # stratified folds, fewer if a class has fewer samples
 FOLDS = 5
 

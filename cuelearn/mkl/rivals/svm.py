@@ -18,20 +18,6 @@ from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.rows import combined_kernel, quadratic_forms
 from cuelearn.mkl.base import two_columns
 
-__all__ = [
-    "BinarySVM",
-    "BoxSolution",
-    "SharedProblem",
-    "balance_weights",
-    "fit_svc",
-    "is_hard",
-    "one_versus_rest",
-    "problem_weights",
-    "solve_box_svm",
-    "svms_of",
-    "targets_of",
-]
-
 # maximum steps of libsvm, fewer for hard problems, which rounding may keep from converging
 MOST_STEPS = 10_000_000
 FEW_STEPS = 100_000

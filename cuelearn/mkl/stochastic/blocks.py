@@ -19,8 +19,6 @@ from cuelearn.mkl.stochastic.training import (
     zero_dual,
 )
 
-__all__ = ["BlockStream"]
-
 
 @inlined
 def predict(i, prefactor, run):

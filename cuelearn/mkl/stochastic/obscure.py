@@ -11,16 +11,6 @@ from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, project, refresh_link, shrink
 
-__all__ = [
-    "OBSCURE",
-    "proximal_strength",
-    "solve_obscure",
-    "visit_obscure",
-    "visit_obscure_loss",
-    "PegasosMKL",
-    "solve_pegasos_mkl",
-]
-
 #: Of the parameters of both stages.
 CONSTRAINTS = {
     "n_epochs_online": [Number(Integral, 0, 2**31 - 1, closed="both")],

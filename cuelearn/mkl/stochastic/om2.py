@@ -29,8 +29,6 @@ from cuelearn.mkl.optimum.problem import MKLProblem
 from cuelearn.mkl.stochastic.blocks import BlockStream
 from cuelearn.mkl.stochastic.training import Rows, Stream, Training, add_update, predict, refresh_link
 
-__all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
-
 #: Passes of a fit without a query.
 N_EPOCHS = 5
 

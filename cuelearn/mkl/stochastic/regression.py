@@ -15,8 +15,6 @@ from cuelearn.mkl.optimum.problem import LossProblem
 from cuelearn.mkl.stochastic.obscure import CONSTRAINTS, OBSCURE
 from cuelearn.mkl.stochastic.ufo import UFOMKL
 
-__all__ = ["OBSCURERegressor", "UFOMKLRegressor"]
-
 #: Coefficients are kept in single precision.
 LARGEST_TARGET = 1e20
 

@@ -20,8 +20,6 @@ from cuelearn.kernels.rows import combine_rows, flat_view, full_dot, gathered_do
 from cuelearn.mkl.optimum.dual import finish_dual
 from cuelearn.mkl.optimum.problem import Point, Result
 
-__all__ = ["Stream", "Training", "draw_order"]
-
 # the lazy scale is applied below this, long before float32 overflows
 SMALLEST_SCALE = 1e-6
 inlined = njit(cache=True, inline="always")

@@ -10,8 +10,6 @@ from cuelearn.mkl.cluster import Cluster, is_collection
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, refresh_link
 
-__all__ = ["UFOMKL", "solve_ufo", "visit_ufo", "visit_ufo_loss"]
-
 
 @loop
 def visit_ufo(order, start, mistakes, run):
