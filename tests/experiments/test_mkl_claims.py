@@ -63,7 +63,7 @@ def test_time_against_alpha_is_judged_to_one_gap_with_equal_epochs_beside(save_r
         for alpha, seconds in zip((0.0001, 0.02), times, strict=True)
         for seed in range(3)
     ]
-    found = judge("ufo-7", save_results("thesis-fig-4.10", [{"seed": 0}], alpha=rows))
+    found = judge("ufo-7", save_results("thesis-fig-4.10-alpha", rows))
     assert [part.verdict for part in found.parts] == ["holds", "fails"] and found.number == pytest.approx(3)
 
 

@@ -1,6 +1,7 @@
 """Drawings of the OMCL chapter: its two ideas, learning curves, theorem 3.1, parts of verdicts, sliders."""
 
 import itertools
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,7 +19,7 @@ from companion.plots.common import (
     panels,
 )
 from companion.protocol import where
-from companion.run.claims import Verdict
+from companion.run.claims import Verdict, claims
 from companion.run.figures import (
     BLACK,
     BLUE,
@@ -229,7 +230,8 @@ def verdict_parts(verdicts):
         numbers = 100 * rows[["number", "low", "high"]].astype(float)
         table = numbers.assign(color=[colours.get(name, GREY) for name in rows["verdict"]])
         forest(ax, table, "OMCL-BM's test error minus the other's [points]")
-        ax.set_title(f"{verdict.claim}: {verdict.verdict}")
+        sentence = re.sub(r" \(.*?\)", "", claims().loc[verdict.claim, "claim"])
+        ax.set_title(f"{sentence}: {verdict.verdict}", fontsize=9)
     plt.close(fig)
     return fig
 
