@@ -119,8 +119,9 @@ def legend(fig, axes, ncols, place="outside upper center", **options):
     fig.legend(known.values(), known.keys(), loc=place, ncols=ncols, **options)
 
 
-def end_labels(ax, curves, gap=0.065):
-    """Name curves at their right ends: (x, y, text, color) of each, moved apart by a share of the axis."""
+def end_labels(ax, curves, gap=0.065, at=1.07):
+    """Name curves at their right ends: (x, y, text, color) of each, moved apart by a share of the axis, and
+    written `at` a share of its width."""
     curves = sorted(curves, key=lambda curve: curve[1])
     ends = ax.transScale.transform([curve[:2] for curve in curves])  # logarithms where the axis has these
     places = ax.transLimits.transform(ends)[:, 1]
@@ -132,7 +133,7 @@ def end_labels(ax, curves, gap=0.065):
         ax.annotate(
             text,
             (x, y),
-            xytext=(1.07, place),
+            xytext=(at, place),
             textcoords="axes fraction",
             va="center",
             fontsize=8,
