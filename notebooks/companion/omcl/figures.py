@@ -286,21 +286,14 @@ them.""")
 
 @figure("thesis-fig-2.1-confusions")
 def all_confusions(run):
-    """Which categories are taken for which, by each cue and by all cues together?"""
+    """Which categories are taken for which by all cues together, and what does each cue alone recognise?"""
     results = results_of(run, "objects")
     classes = results.classes
-    methods = [*results.cues, "OMCL-BM"]
-    fig, (axes,) = panels(len(methods), size=(11, 2.9), sharey=True)
     table = pd.DataFrame(index=pd.MultiIndex.from_product([classes] * 2, names=["category", "taken for"]))
-    for ax, method in zip(axes, methods, strict=True):
-        shares = np.mean([run[method] for run in results.confusions], axis=0)
-        percent = pd.DataFrame(100 * shares, classes, classes)
-        image = matrix(ax, percent, rotation=90, vmin=0, vmax=100)
-        ax.set(title=method, xlabel="taken for")
-        table[method] = shares.ravel()
-    axes[0].set_ylabel("category")
-    fig.colorbar(image, ax=axes, label="share [%]")
-    run.save_figure(fig, "thesis-fig-2.1", table.reset_index(), "confusions", **results.saved)
+    for method in (*results.cues, "OMCL-BM"):
+        table[method] = np.mean([run[method] for run in results.confusions], axis=0).ravel()
+    table = table.reset_index()
+    run.save_figure(draw.confusions(table), "thesis-fig-2.1", table, "confusions", **results.saved)
 
 
 @all_confusions.facts
@@ -316,7 +309,7 @@ all_confusions.title("""
 All cues together recognise {mean:.0%} of the drawings, from {least:.0%} ({least_of}) to {most:.0%}
 ({most_of}).""")
 all_confusions.see("""
-The diagonals show correct answers. Off the diagonal the largest share with all cues together is
+What is confused stands side by side. Off the diagonal the largest share with all cues together is
 {wrong[OMCL-BM]:.0%}: {wrong[category]} taken for {wrong[taken for]}.""")
 
 
