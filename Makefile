@@ -52,7 +52,7 @@ RUN = $(PY) -m companion.run.runner --profile $(PROFILE) --data $(DATA) --jobs $
       $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach f,$(FIGURE),--figure $(f)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
-.PHONY: help env figures test test-long bench book report lab data lock reference gallery clean distclean
+.PHONY: help env figures test test-long bench book report lab course data lock reference gallery clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full|reference] [CHAPTER=mkl] [FIGURE=oks-thm-3] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
@@ -100,6 +100,10 @@ lab: $(READY)notebooks ## JupyterLab on copies of the notebooks, in lab/, which 
 	@echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' > $(VENV)/share/jupyter/lab/settings/overrides.json
 	@cd lab && env -u MPLBACKEND ../$(PY) -m jupyterlab $(LAB) $(addsuffix .ipynb,$(firstword $(CHAPTER)))
 
+course: $(READY)notebooks ## for lecturers: student copies, solutions and slides of the chapters, in course/
+	@$(LIMITS) $(PY) -m companion.run.runner --profile reference --jobs $(JOBS) $(foreach c,$(CHAPTER),--chapter $(c))
+	@$(PY) -m companion.run.runner --course $(foreach c,$(CHAPTER),--chapter $(c))
+
 data: $(READY)data ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
 	@$(PY) -m companion.originals $(if $(FETCH),--fetch $(FETCH))
 
@@ -121,7 +125,7 @@ lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.14
 	@rm -rf build/lock
 
 clean: ## remove caches (numba's too) and the figures of smoke and quick; keeps figures/full and its sweeps
-	rm -rf figures/smoke figures/quick build .pytest_cache .hypothesis
+	rm -rf figures/smoke figures/quick course build .pytest_cache .hypothesis
 	rm -rf $(CACHE)/numba $(CACHE)/matplotlib $(CACHE)/ipython $(CACHE)/jupyter $(CACHE)/sweeps/smoke $(CACHE)/sweeps/quick
 	find . \( -path ./$(VENV) -o -path ./lab \) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} +
 

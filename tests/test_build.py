@@ -129,6 +129,7 @@ def test_clean_removes_what_was_generated_and_nothing_else(tmp_path):
     kept += [tmp_path / name for name in ("my/a", "thesis/a", "home/a", "cuelearn/a", "my thesis/.cache/a")]
     full = [checkout / name for name in ("figures/full/a", ".cache/sweeps/full/a", ".venv/__pycache__/a")]
     quick = [checkout / name for name in ("figures/quick/a", ".cache/numba/x/a", "cuelearn/__pycache__/a")]
+    quick.append(checkout / "course/student/a")
     for file in (*kept, *full, *quick):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()

@@ -1,12 +1,15 @@
-"""The reference results: those on bundled data, and those on originals beside them."""
+"""The reference results: those on bundled data, and those on originals beside them; pages of chapters."""
+
+import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from companion.run.claims import Results, Verdict
 from companion.run.figures import FigureStore
-from companion.run.gallery import MOST_BYTES, reference
-from companion.run.records import read_parts, read_verdicts
+from companion.run.gallery import MOST_BYTES, PAGES, reference
+from companion.run.records import DEFAULTS, read_parts, read_verdicts
 from companion.run.verdicts import ClaimBook, write_verdicts
 
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
@@ -112,3 +115,16 @@ def test_a_large_table_is_packed_and_judged_from(tmp_path, monkeypatch):
         assert [file.name for file in there.glob("jmlr*.runs.*")] == [name]
         assert len(Results(there, "obs-2").table("jmlr-fig-6.runs")) == n_rows
         assert f"[{name}](reference/{name})" in (tmp_path / "figures" / "README.md").read_text()
+
+
+def test_committed_chapters_are_pages_whose_links_lead_somewhere():
+    chapters = Path(__file__).resolve().parents[2] / "figures" / "chapters"
+    pages = {f"{chapter}{end}" for chapter in DEFAULTS for end in PAGES}
+    assert {page.stem for page in chapters.glob("*.md")} == pages
+    linked = set()
+    for page in chapters.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        assert text.splitlines()[2].startswith("# ")
+        linked |= {(chapters / link).resolve() for link in re.findall(r"\]\(([^):#]+)\)", text)}
+    assert all(file.is_file() for file in linked)
+    assert set(chapters.iterdir()) <= linked  # no picture that an earlier run has left

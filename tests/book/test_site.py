@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from companion.plots.explore import Control, explore
-from companion.run import site
+from companion.run import course, site
 from companion.run.claims import claims, judge_of
 from companion.run.records import read_verdicts
 
@@ -152,6 +152,30 @@ def test_every_slider_of_a_page_moves(browser, tmp_path, monkeypatch):
         assert "".join(slider.input_value() for slider in sliders) == wanted
     assert len(seen) == 5
     page.close()
+
+
+def test_slides_fit_a_screen(browser, tmp_path):
+    """Also with a slider, a picture, formulas and code; keys turn the page."""
+    shutil.copy(ROOT / "notebooks" / "book" / "_static" / "mathjax-tex-svg.js", tmp_path)
+    notebook = nbformat.read(ROOT / "notebooks" / "mkl.ipynb", as_version=4)
+    notebook.cells[4:4] = executed_notebook().cells[1:]
+    (tmp_path / "mkl.html").write_text(course.slides("mkl", notebook), encoding="utf-8")
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 720})
+    page, troubles = context.new_page(), []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("requestfailed", lambda request: troubles.append(request.url))
+    page.goto((tmp_path / "mkl.html").as_uri())
+    page.wait_for_selector("mjx-container svg", state="attached", timeout=20_000)
+    page.wait_for_function("slides.every(slide => slide.querySelector('div').style.fontSize)")
+    sizes = "d => [d.scrollHeight, d.clientHeight, d.style.fontSize]"
+    for height, room, letters in page.evaluate(
+        f"[...document.querySelectorAll('section > div')].map({sizes})"
+    ):
+        assert height <= room + 1 and letters != "60%"
+    assert page.locator("figure img").count() and page.locator(".explore").count() and troubles == []
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("scrollY === innerHeight")
+    context.close()
 
 
 def test_the_code_of_a_claim_has_what_is_assigned_for_it():

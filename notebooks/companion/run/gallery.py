@@ -7,6 +7,7 @@ import os
 import re
 import textwrap
 from html import unescape
+from itertools import pairwise
 
 import pandas as pd
 
@@ -30,6 +31,8 @@ from cuelearn.expect import require
 
 #: Tags of cells that are shown unfolded: the algorithm in a few lines, and calls that a reader copies.
 SHOWN = {"algorithm", "call"}
+#: Pages of a chapter, in the order of the notebook's headings of the first level: end of the name, title.
+PAGES = {"": "lecture", "_results": "the papers' results", "_appendix": "appendix"}
 SLIDERS = "*With sliders in the book, and in JupyterLab (`make lab`):*"
 #: Characters of a printed line, and of the columns of the table of verdicts, which fit in.
 PAGE = 118
@@ -212,9 +215,18 @@ def write_reference_gallery(root):
     print(f"written: {os.path.relpath(written, root)}")
 
 
+def pages_of(chapter, cells):
+    """The cells of a notebook by page: the lecture is called like the chapter, the others hang below it."""
+    headed = [cell.cell_type == "markdown" and cell.source.startswith("# ") for cell in cells]
+    starts = [i for i, is_headed in enumerate(headed) if is_headed]
+    names = [f"{chapter}{end}" for end in PAGES]
+    bounds = pairwise([0, *starts[1:], len(cells)])
+    return {name: cells[start:end] for name, (start, end) in zip(names, bounds, strict=False)}
+
+
 def write_chapters(root):
-    """Write ``figures/chapters/<chapter>.md``, to be read in the repository, from the notebooks that
-    ``PROFILE=reference`` executed. FileNotFoundError if one is not there.
+    """Write the pages of each chapter to ``figures/chapters``, to be read in the repository, from the
+    notebooks that ``PROFILE=reference`` executed. FileNotFoundError if one is not there.
     """
     require("notebooks", "nbformat", "nbconvert")
     import nbformat
@@ -236,12 +248,16 @@ def write_chapters(root):
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 _readable(cell, titles)
-        text, resources = exporter.from_notebook_node(notebook, {"unique_key": chapter})
         for old in target.glob(f"{chapter}_*"):
             old.unlink()
-        for name, content in resources["outputs"].items():
-            atomic_write(target / name, compressed(content))
-        atomic_write(target / f"{chapter}.md", _plain(text))
+        pages = " · ".join(f"[{title}]({chapter}{end}.md)" for end, title in PAGES.items())
+        links = f"Chapter {chapter}: {pages}\n"
+        for page, cells in pages_of(chapter, notebook.cells).items():
+            part = nbformat.v4.new_notebook(cells=cells, metadata=notebook.metadata)
+            text, resources = exporter.from_notebook_node(part, {"unique_key": page})
+            for name, content in resources["outputs"].items():
+                atomic_write(target / name, compressed(content))
+            atomic_write(target / f"{page}.md", f"{links}\n{_plain(text)}\n{links}")
 
 
 #: A DataFrame as pandas shows it in a notebook, with a style sheet.

@@ -530,6 +530,7 @@ def _arguments(argv):
         "--book": "write the book, figures/PROFILE/book/, from what was made",
         "--reference": "copy finished chapters of the profile to figures/reference",
         "--gallery": "write figures/README.md and figures/chapters from figures/reference",
+        "--course": "write course/, for lecturers, from the chapters executed by the profile reference",
     }.items():
         add(switch, action="store_true", help=text)
     options = parser.parse_args(argv)
@@ -581,6 +582,10 @@ def _main(options):
         write_reference_gallery(root)
         return write_chapters(root)
     chapters = _chapters(options)
+    if options.course:
+        from companion.run.course import write_course
+
+        return write_course(root, chapters)
     if options.figure:
         chapters = _chapters_of_figures(options)
     if WORKER in os.environ:

@@ -30,7 +30,7 @@ from companion.run.claims import (
 )
 from companion.run.figures import markdown_table
 from companion.run.findings import FINDINGS, failed, finding
-from companion.run.gallery import SHOWN, times
+from companion.run.gallery import SHOWN, pages_of, times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_parts, read_verdicts
 from companion.run.verdicts import count_of, verdict_map
 from cuelearn.expect import require
@@ -59,8 +59,6 @@ EXERCISE = re.compile(
     r"^\*\*(Exercise \d+)\.\*\* (.*?)\n\n<details><summary>Solution</summary>\n\n(.*)\n\n</details>\s*$",
     re.DOTALL,
 )
-#: Pages below that of a chapter, in the order of the notebook's headings of the first level.
-PARTS = ("results", "appendix")
 #: Under the title of a chapter.
 DOWNLOAD = """To run and change it: `make lab CHAPTER={0}` in a clone of the repository *cuelearn*, or
 {{download}}`this notebook <_{0}.ipynb>`."""
@@ -118,7 +116,7 @@ def build(root, directory):
             notebook = nbformat.read(directory / "notebooks" / f"{chapter}.ipynb", as_version=4)
             for page, part in _chapter(notebook, chapter, records, named).items():
                 nbformat.write(part, source / f"{page}.ipynb")
-            nbformat.write(_copy(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
+            nbformat.write(copy_of(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
         page = verdict_page(verdicts, read_parts(directory), directory.name)
         pages = reference_pages() | {"verdicts.md": page}
         pages |= {"map.md": map_page(verdicts, named), "_times.md": _times(root)}
@@ -211,7 +209,7 @@ def _as_webp(content, file):
 # --- chapters -----------------------------------------------------------------------------------------------
 
 
-def _copy(path):
+def copy_of(path):
     """A notebook to take away, as `make lab` copies it, with what it needs at its top."""
     text = path.read_text(encoding="utf-8").replace("figures_dir = None", r"figures_dir = \"figures\"")
     copy = nbformat.reads(text, as_version=4)
@@ -221,7 +219,7 @@ def _copy(path):
 
 def _chapter(notebook, chapter, records, named):
     """An executed notebook as pages, page -> notebook: code folded, figures numbered and `named`, no state of
-    widgets. Each heading of the first level begins a page; those after the first hang below it."""
+    widgets."""
     notebook.metadata.pop("widgets", None)
     cells = []
     for cell in notebook.cells:
@@ -230,17 +228,13 @@ def _chapter(notebook, chapter, records, named):
             cells.append(cell)
         else:
             cells += _pieces(cell, records, named)
-    headed = [cell.cell_type == "markdown" and cell.source.startswith("# ") for cell in cells]
-    starts = [i for i, is_headed in enumerate(headed) if is_headed]
-    names = [chapter, *(f"{chapter}_{part}" for part in PARTS)][: len(starts)]
-    below = ["```{toctree}", ":hidden:", "", *names[1:], "```"] if names[1:] else []
+    pages = pages_of(chapter, cells)
+    names = list(pages)[1:]
+    below = ["```{toctree}", ":hidden:", "", *names, "```"] if names else []
     where = "\n".join([DOWNLOAD.format(chapter), *below])
-    cells.insert(1, nbformat.v4.new_markdown_cell(where, id="download"))
-    ends = [start + 1 for start in starts[1:]] + [len(cells)]
-    bounds = zip([0, *ends], ends, strict=False)
+    pages[chapter].insert(1, nbformat.v4.new_markdown_cell(where, id="download"))
     return {
-        name: nbformat.v4.new_notebook(cells=cells[start:end], metadata=notebook.metadata)
-        for name, (start, end) in zip(names, bounds, strict=True)
+        name: nbformat.v4.new_notebook(cells=part, metadata=notebook.metadata) for name, part in pages.items()
     }
 
 
