@@ -105,7 +105,9 @@ def as_number(value, kind):
         if whole or isinstance(value, numbers.Integral):
             return int(value)
         return None
-    return bool(value) if is_flag else float(value)
+    if is_flag:
+        return bool(value)
+    return float(value)
 
 
 def as_entries(value, kind):
@@ -202,7 +204,9 @@ def limit(value):
 
 def shape_text(shape):
     """A shape, or several ones to choose from."""
-    shapes = shape if isinstance(shape, list) else [shape]
+    shapes = [shape]
+    if isinstance(shape, list):
+        shapes = shape
     return listed([str(tuple(lengths)).replace("'", "") for lengths in shapes])
 
 

@@ -119,7 +119,9 @@ class Estimator(Changing, BaseEstimator):
         for path, kernel in self._kernels_within().items() if deep else ():
             if "__" in path:
                 params[path] = kernel
-            inside = {} if callable(kernel) else as_kernel(kernel).get_params()
+            inside = {}
+            if not callable(kernel):
+                inside = as_kernel(kernel).get_params()
             params |= {f"{path}__{name}": value for name, value in inside.items()}
         return params
 
@@ -133,7 +135,9 @@ class Estimator(Changing, BaseEstimator):
                 self._put_kernel(path, value)
                 continue
             owner, _, name = path.rpartition("__")
-            kernel = as_kernel(within[owner]) if owner in within else None
+            kernel = None
+            if owner in within:
+                kernel = as_kernel(within[owner])
             if kernel is not None and name in kernel.get_params():  # all at once: it is checked as a whole
                 paths = {other: f"{owner}__{other}" for other in kernel.get_params()}
                 changes = {other: params[at] for other, at in paths.items() if at in params}
@@ -252,7 +256,9 @@ class Estimator(Changing, BaseEstimator):
 
     def _state(self):
         fitted = any(name.endswith("_") for name in vars(self))
-        state = self._fitted_state() if fitted else None
+        state = None
+        if fitted:
+            state = self._fitted_state()
         return {"parameters": self._saved_parameters(), "fitted": state}
 
     @classmethod

@@ -85,7 +85,9 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
     # in units of C: a in [0, c], features times sqrt(C), objective over C
     scale = np.sqrt(C)
     c = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-    column = 1.0 if free_bias else scale
+    column = scale
+    if free_bias:
+        column = 1.0
     penalty = np.append(np.ones(d), 0.0 if free_bias else 1.0)
     positive = signs > 0.0
 

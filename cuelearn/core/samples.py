@@ -32,7 +32,9 @@ from cuelearn.kernels.stack import refuse_kernels
 
 
 def given_kernels(kernels):
-    return kernels if kernels is None else check_kernels(kernels)
+    if kernels is None:
+        return kernels
+    return check_kernels(kernels)
 
 
 def validate_samples(estimator, X, *y, used, **options):
@@ -47,7 +49,9 @@ def validate_samples(estimator, X, *y, used, **options):
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError):
-        width = None if options.get("reset", True) else estimator.n_features_in_
+        width = None
+        if not options.get("reset", True):
+            width = estimator.n_features_in_
         usable = _without_unused(X, used, width, missing)
         if usable is None:
             raise
@@ -277,4 +281,6 @@ def loss_weights(sample_weight, class_weight, classes, labels):
         return sample_weight
     known = class_weights(class_weight, classes, labels, sample_weight)
     per_sample = np.array([known[c] for c in classes.tolist()])[labels]
-    return per_sample if sample_weight is None else per_sample * sample_weight
+    if sample_weight is None:
+        return per_sample
+    return per_sample * sample_weight

@@ -179,7 +179,9 @@ class KernelBank:
         if expect_word("missing", missing, MISSING) == "zero":
             K, _ = zero_blocks(K)
         if dtype is None:
-            dtype = K.dtype if K.dtype.kind == "f" else np.float32
+            dtype = np.float32
+            if K.dtype.kind == "f":
+                dtype = K.dtype
         self = cls.__new__(cls)
         self._start(dtype, memory)
         if K.dtype != self.dtype or not K.transpose(1, 0, 2).flags.c_contiguous:
@@ -255,7 +257,9 @@ class KernelBank:
         return list(zip(self.names, self.kernels_, self._fitted.columns, strict=True))
 
     def __repr__(self):
-        kind = "resident" if self.resident else "on demand"
+        kind = "on demand"
+        if self.resident:
+            kind = "resident"
         sizes = f"n_kernels={self.n_kernels}, n_samples={self.n_samples}"
         return f"KernelBank({sizes}, dtype={self.dtype.name}, {kind})"
 
@@ -301,7 +305,9 @@ class KernelBank:
         bare = not fitted.train.absent and all(
             r in self._store.shared and fitted.roots[r].kind not in with_factors for r in groups
         )
-        left = None if bare else fitted.train.take(index, ROW_PAD)
+        left = None
+        if not bare:
+            left = fitted.train.take(index, ROW_PAD)
         fill(fitted, groups, left, fitted.train, out, self._store, index)
         out[:, np.arange(len(index)), index] = self.diagonal[:, index]
         return out

@@ -298,7 +298,9 @@ class FittedKernels:
             raw = cue.columns_of(X_new, index, self.missing, shared)
             lacks = np.zeros(rows, dtype=bool)
             if self.missing:
-                known = slice(None) if cue.take is None else cue.take[~self.train.absent[c]]
+                known = slice(None)
+                if cue.take is not None:
+                    known = cue.take[~self.train.absent[c]]
                 lacks = cue.absent(raw, known)
                 absent.append(lacks)
             if c not in needed:

@@ -350,4 +350,6 @@ def mean_rule(distance):
     """
     n = distance.shape[0]
     mean = float(distance.sum(dtype=np.float64) - np.trace(distance)) / max(1, n * (n - 1))
-    return mean if 0.0 < mean < np.inf else 1.0
+    if 0.0 < mean < np.inf:
+        return mean
+    return 1.0

@@ -146,7 +146,9 @@ def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
     if within:
         shifted = part / unit
         shifted.ravel()[:: len(part) + 1] += tolerance
-        factorise = spotrf if part.dtype == np.float32 else dpotrf
+        factorise = dpotrf
+        if part.dtype == np.float32:
+            factorise = spotrf
         # ten times faster than eigenvalues
         if factorise(shifted.T, clean=False, overwrite_a=True)[1] == 0:
             return None

@@ -107,7 +107,9 @@ def combine(block, kernel_weights, dtype=None):
     combined = None
     for part, weight in zip(block, kernel_weights, strict=True):
         scaled = np.dtype(dtype or part.dtype).type(weight) * part
-        combined = scaled if combined is None else np.add(combined, scaled, out=combined)
+        if combined is not None:
+            scaled = np.add(combined, scaled, out=combined)
+        combined = scaled
     return combined
 
 

@@ -571,7 +571,10 @@ def extract_columns(X, index, name, kind="cue", missing=False, single=False):
     try:
         run = as_range(index)
         values = X.iloc[:, index] if frame else X[:, index if run is None else run]
-        dtypes = values.dtypes if frame else [values.dtype]
+        if frame:
+            dtypes = values.dtypes
+        else:
+            dtypes = [values.dtype]
         if any(dtype.kind in "cmM" for dtype in dtypes):
             raise ValueError("got complex numbers or times")
         if frame:
@@ -583,7 +586,9 @@ def extract_columns(X, index, name, kind="cue", missing=False, single=False):
         if len(index) > 1 and not issparse(X):
             for i in index:  # find the column
                 extract_columns(X, np.array([i]), name, kind, missing)
-        category = TypeError if isinstance(error, TypeError) else ValueError
+        category = ValueError
+        if isinstance(error, TypeError):
+            category = TypeError
         raise category(f"{_column(X, index[0], name, kind)} must hold real numbers ({error}).") from None
     entries = values
     if issparse(values):
@@ -669,7 +674,9 @@ def uneven_spread(values):
 
 def warn_of_spread(names):
     """`names` are those of cues, or "kernel" for a learner without cues."""
-    owner = "the kernel" if names == ["kernel"] else f"cue {', '.join(map(repr, names))}"
+    owner = "the kernel"
+    if names != ["kernel"]:
+        owner = f"cue {', '.join(map(repr, names))}"
     warn_user(
         f"the columns of {owner} differ in spread by a factor of {LARGEST_SPREAD} "
         "or more, so distances depend on few of them; unless they are counts, scale them: "
@@ -713,7 +720,9 @@ def check_entries(values, name):
 def check_size(X, dtype):
     """X; ValueError if squares of its entries overflow `dtype`."""
     dtype = np.dtype(dtype)
-    limit = LARGEST_SINGLE if dtype == np.float32 else LARGEST
+    limit = LARGEST
+    if dtype == np.float32:
+        limit = LARGEST_SINGLE
     largest = largest_entry(X)
     if largest > limit:
         raise ValueError(

@@ -140,7 +140,9 @@ def new_kernels(X, n_kernels, n_train, least=0):
     if X.ndim == 2:
         X = X[None]
     check_entries(X, "X")
-    return X if X.dtype.kind == "f" else X.astype(np.float64)
+    if X.dtype.kind == "f":
+        return X
+    return X.astype(np.float64)
 
 
 def checked_cross(X, n_kernels, n_train):
@@ -215,7 +217,9 @@ def nearest_psd(K, method="clip", *, new=None):
     rows = None
     if new is not None:
         rows = expect("new", new, kind="real", shape=(*K.shape[:-2], "m", K.shape[-1]), least=0)
-    dtype = K.dtype if K.dtype.kind == "f" else np.float64
+    dtype = np.float64
+    if K.dtype.kind == "f":
+        dtype = K.dtype
     stack = K.reshape(-1, *K.shape[-2:])
     repaired = np.empty(stack.shape, dtype)
     if rows is not None:

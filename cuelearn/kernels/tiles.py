@@ -398,7 +398,9 @@ class Side(NamedTuple):
 
         def chosen(source, rows):
             if source == "matrix":
-                return Rows(rows.values[index]) if matrix else rows
+                if matrix:
+                    return Rows(rows.values[index])
+                return rows
             return Rows(padded(rows.values[index], rows.values.dtype, multiple), rows.norm[index])
 
         arrays = [
@@ -422,7 +424,9 @@ class Root(NamedTuple):
     def source(self):
         if self.kind == "matrix":
             return "matrix"
-        return "plain" if self.kind in ("product", "chi2", "function") else "centred"
+        if self.kind in ("product", "chi2", "function"):
+            return "plain"
+        return "centred"
 
 
 class Form(NamedTuple):

@@ -248,12 +248,17 @@ class KernelModel(Estimator):
         """Number of new samples, kernels with weight, blocks of these against the support or `every` training
         sample."""
         check_is_fitted(self)
-        support = np.arange(self.n_seen_) if every else self.support_
+        support = self.support_
+        if every:
+            support = np.arange(self.n_seen_)
         X = self._new_samples(X)
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
         crossed = isinstance(X, CrossBank)
         given = self._is_precomputed() and not crossed
-        n_rows = X.n_rows if crossed else X.shape[1 if given else 0]
+        if crossed:
+            n_rows = X.n_rows
+        else:
+            n_rows = X.shape[1 if given else 0]
         if active.size == 0 or support.size == 0:
             return n_rows, active, ()
         if given:
@@ -289,7 +294,9 @@ class KernelModel(Estimator):
         check_is_fitted(self)
         weights = np.atleast_2d(self.kernel_weights_)
         bank = getattr(self, "bank_", None)
-        names = [f"k{j}" for j in range(weights.shape[1])] if bank is None else bank.names
+        names = [f"k{j}" for j in range(weights.shape[1])]
+        if bank is not None:
+            names = bank.names
         norms_sq = np.full(weights.shape, np.nan)
         if self._has_blocks():
             norms_sq = np.array([[np.vdot(block, block) for block in self.blocks_]])
@@ -356,7 +363,9 @@ class KernelModel(Estimator):
         state = super()._fitted_state()
         bank = state.pop("bank_", None)
         if bank is not None and not self._is_precomputed():
-            support = self.bank_support_ if self.support_.size else [0]
+            support = [0]
+            if self.support_.size:
+                support = self.bank_support_
             state["bank_"] = bank.restrict(support, resident=False)
             state["bank_support_"] = np.arange(len(self.dual_coef_))
         return state

@@ -150,7 +150,9 @@ class SharedRun(Run):
 def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
     r"""Estimated gradients of L for p and :math:`\gamma_k` (equations 8, 9), and :math:`H_k(p)`."""
     solution = problem.solve(k, weights)
-    share = 1.0 if gamma is None else gamma[k] / smoothed[k]
+    share = 1.0
+    if gamma is not None:
+        share = gamma[k] / smoothed[k]
     of_p = -0.5 * share * problem.quadratics([k])[:, 0]
     return of_p, (solution.value - level) / smoothed[k], solution.value
 
@@ -197,7 +199,9 @@ def solve_mlmkl_sa(
         gamma = for_gamma.weights
         smoothed = (1.0 - delta) * gamma + delta / m
         k = int(rng.choice(m, p=smoothed / smoothed.sum()))
-        level = loss_level(last, smoothed) if corrected else 0.0
+        level = 0.0
+        if corrected:
+            level = loss_level(last, smoothed)
         of_p, of_gamma, value = sa_gradients(problem, k, p, smoothed, gamma if corrected else None, level)
         last[k] = value
         run.drawn.append(k)

@@ -251,7 +251,9 @@ class MirrorSubproblem(BoxSubproblem):
         self.value = None
         self.slope = None
         # group shares are gamma to this power
-        self.power = 1.0 / (1.0 - 2.0 / s) if s > 2.0 else 1.0
+        self.power = 1.0
+        if s > 2.0:
+            self.power = 1.0 / (1.0 - 2.0 / s)
 
     def wanted(self):
         return self.share * max(self.tol * self.objective, 0.5 * self.gap)
@@ -308,7 +310,9 @@ class MirrorSubproblem(BoxSubproblem):
         largest = np.array([norms[members].max() for members in self.members])
         total = float(alpha.sum())
         squared = group_norm(largest, dual_exponent(self.s)) ** 2
-        scale = largest_multiple(alpha, self.limits) if total > 0.0 else 0.0
+        scale = 0.0
+        if total > 0.0:
+            scale = largest_multiple(alpha, self.limits)
         if squared > 0.0:
             scale = min(scale, total / squared)
         lower = scale * total - 0.5 * scale**2 * squared
@@ -347,7 +351,9 @@ class MirrorSubproblem(BoxSubproblem):
                 break
             length *= SHRINK
         self.logs = logs
-        self.length = GROW * length if length > 0.0 else None
+        self.length = None
+        if length > 0.0:
+            self.length = GROW * length
         self.value, self.slope, self.gamma, self.weights = evaluated
         if self.gap > 0.99 * gap:  # slow: make the inner values more accurate
             self.idle += self.share <= LEAST_INNER_SHARE

@@ -415,7 +415,9 @@ def checked_mentions(caption, vocabulary):
         expect_among(f"caption[{number}].name", [mention.name], vocabulary.name_label)
         expect_among(f"caption[{number}].verb", [mention.verb], ["", *vocabulary.verb_label])
         match = re.fullmatch(PLACE, mention.place)
-        place = place_of(match) if match else None
+        place = None
+        if match:
+            place = place_of(match)
         if mention.place and place is None:
             wanted = "a place such as '2nd from left'"
             raise ValueError(f"caption[{number}] must have {wanted}, got {mention.place!r}")

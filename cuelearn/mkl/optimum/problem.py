@@ -191,11 +191,15 @@ class MKLProblem:
         if scores is None:
             scores = np.zeros((n, 0))
         self.scores = np.ascontiguousarray(expect("scores", scores, shape=(n, "k"), least=0))
-        self.rows = 1 if loss == "hinge" else self.n_classes
+        self.rows = self.n_classes
+        if loss == "hinge":
+            self.rows = 1
         self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
         self.p, self.q = self._resolve_p(p)
         sample_weight = check_sample_weight(sample_weight, n)
-        total = n if sample_weight is None else sample_weight.sum()
+        total = n
+        if sample_weight is not None:
+            total = sample_weight.sum()
         classes = np.arange(self.n_classes)
         self.loss_weights = loss_weights(sample_weight, class_weight, classes, self.labels)
         if self.loss_weights is None:

@@ -63,7 +63,9 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     options = {"tol": tol, "max_rounds": max_rounds, "time_limit": time_limit}
     with run.under_bar("reference", unit="look"):
         solution = finish_dual(problem, start, record=record, **options)
-    gap = solution.gap if certifiable else np.nan
+    gap = np.nan
+    if certifiable:
+        gap = solution.gap
     relative = gap / max(solution.objective, np.finfo(float).tiny)
     if relative > tol:
         warn_user(

@@ -55,7 +55,9 @@ def best_multiple(margins, quadratic, C, weights=None):
     libsvm's float32 kernel shifts the margins :math:`m_i` by 1e-7 or more; at large C these losses exceed the
     norm.
     """
-    weighted = margins if weights is None else weights * margins
+    weighted = margins
+    if weights is not None:
+        weighted = weights * margins
     order = np.argsort(margins)[::-1]
     order = order[margins[order] > 0.0]
     positive = margins[order]
@@ -86,12 +88,16 @@ class BinarySubproblem(ClassSubproblem):
 
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
-        power = problem.p / (2.0 - problem.p) if problem.p < 2.0 else np.inf
+        power = np.inf
+        if problem.p < 2.0:
+            power = problem.p / (2.0 - problem.p)
         n_kernels = problem.bank.n_kernels
         self.weights = np.full(n_kernels, n_kernels ** (-1.0 / power))  # equal and feasible
         self.tolerance = SVM_TOLERANCE
         self.solution = None
-        self.loss_weights = None if problem.weights is None else problem.weights[k]
+        self.loss_weights = None
+        if problem.weights is not None:
+            self.loss_weights = problem.weights[k]
 
     def svm(self, weights):
         """The `Solution` at libsvm's current tolerance, cached."""
@@ -496,7 +502,9 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     for step in run.rounds(max_iter, "MCMKL"):
         kernel = combined_kernel(bank, d, problem.factor / lam)
         scores = np.ascontiguousarray((kernel @ B).T / n)
-        value = best[0] if np.isfinite(best[0]) else problem.mean_loss_at_zero
+        value = problem.mean_loss_at_zero
+        if np.isfinite(best[0]):
+            value = best[0]
         own = precision * max(0.3 * relative, tol) * value
         machine = plain_machine(kernel, labels, problem.n_classes, problem.limits)
         _, _, done = ascend(machine, B, scores, no_theta, own, SWEEPS, np.iinfo(int).max, own)

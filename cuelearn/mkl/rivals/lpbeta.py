@@ -125,7 +125,9 @@ class MarginProgram:
         share = max(float(self.caps.min()), nu * self.total)  # nu below any sample: no slack
         products = self.products(i, c)
         n_weights, n_rows = products.shape
-        n_sums = self.n_classes if self.per_class else 1
+        n_sums = 1
+        if self.per_class:
+            n_sums = self.n_classes
         sums = sparse.kron(sparse.eye_array(n_sums), np.ones((self.n_kernels, 1)))
         every = sparse.csr_array(
             (np.ones(n_rows), (i, np.arange(n_rows))), shape=(self.n_samples, n_rows + n_sums)

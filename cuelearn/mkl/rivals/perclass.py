@@ -124,7 +124,9 @@ def mean_auc(scores, targets, skip=()):
     usable[expect("skip", skip, kind="int", shape=("k",), low=0, high=n_classes - 1, least=0)] = False
     areas = np.full(n_classes, np.nan)
     areas[usable] = _average_precision(scores[:, usable], signs[usable].T > 0.0)
-    mean = float(areas[usable].mean()) if usable.any() else np.nan
+    mean = np.nan
+    if usable.any():
+        mean = float(areas[usable].mean())
     return MeanAUC(mean, areas, np.flatnonzero(~usable).tolist())
 
 
@@ -231,7 +233,9 @@ class MultiLabelMKL(KernelClassifier):
             labels = super()._labels(y, n_samples, sample_weight)
             return 2.0 * np.stack(targets_of(labels, self.classes_.size)) - 1.0
         signs = signs_of(y, n_samples)
-        with_weight = signs if sample_weight is None else signs[:, sample_weight > 0.0]
+        with_weight = signs
+        if sample_weight is not None:
+            with_weight = signs[:, sample_weight > 0.0]
         usable = learnable(with_weight)
         if not usable.any():
             raise ValueError("y must have a class with positive and negative samples")
@@ -251,7 +255,9 @@ class MultiLabelMKL(KernelClassifier):
             of_columns = class_weights(self.class_weight, self.classes_, None)
             of_problems = np.delete(list(of_columns.values()), self.skipped_classes_)[:, None]
             sides = np.where(signs > 0.0, of_problems, 1.0)
-            return sides if sample_weight is None else sides * sample_weight
+            if sample_weight is None:
+                return sides
+            return sides * sample_weight
         return problem_weights(signs, sample_weight, self.class_weight, self.classes_, numbers_of(signs))
 
     def _fill(self, values, skipped, axis=-1):
@@ -416,7 +422,9 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
     run = Run(callback, verbose=verbose)
     bank = subproblems[0].problem.bank
     path = [np.stack([m.weights for m in subproblems])]
-    known = np.nan if bank.indefinite else 1.0 / scale
+    known = np.nan
+    if not bank.indefinite:
+        known = 1.0 / scale
 
     def result():
         weights, coefs, bias, extra = zip(*(m.best for m in subproblems), strict=True)
@@ -473,7 +481,9 @@ class PerClassMKL(MultiLabelMKL):
         missed = ~result.converged
         if missed.any() and not result.stopped:
             worst = float((result.dual_gaps / result.objectives)[missed].max())
-            advice = "raise max_iter or tol" if result.n_iter == self.max_iter else self._exhausted()
+            advice = "raise max_iter or tol"
+            if result.n_iter != self.max_iter:
+                advice = self._exhausted()
             warn_user(
                 f"{type(self).__name__} did not reach tol={self.tol:g} for {missed.sum()} of {missed.size} "
                 f"classes: the largest relative duality gap is {worst:.2g} after {result.n_iter} rounds; "

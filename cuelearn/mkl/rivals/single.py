@@ -63,7 +63,9 @@ def best_alone(model, labels, fit_scores, sample_weight=None):
             square = np.ascontiguousarray(kernel[np.ix_(train, train)])
             scores = fit_scores(square, train, kernel[np.ix_(test, train)])
             right = np.argmax(scores, axis=1) == labels[test]
-            weights = None if sample_weight is None else sample_weight[test]
+            weights = None
+            if sample_weight is not None:
+                weights = sample_weight[test]
             accuracy[j] += np.average(right, weights=weights) / len(folds)
     best = first_best(accuracy)
     model.kernel_accuracy_ = accuracy
@@ -180,7 +182,9 @@ class BestKernelSVM(AverageKernelSVM):
         labels = numbers_of(signs)
 
         def fit_scores(kernel, train, cross):
-            weights = None if loss_weights is None else loss_weights[:, train]
+            weights = None
+            if loss_weights is not None:
+                weights = loss_weights[:, train]
             n_classes = self.classes_.size
             coef, bias = one_versus_rest(kernel, labels[train], n_classes, self.C, self.n_jobs, weights)
             return cross @ coef + bias

@@ -57,7 +57,9 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
         machine = fit_svc(within, target[kept], C, tol, weights[kept], max_iter)
         return machine._replace(support=kept[machine.support])
     hardness = C * float(np.trace(kernel)) / len(kernel) * (1.0 if weights is None else weights.max())
-    most = FEW_STEPS if hardness > HARD else MOST_STEPS
+    most = MOST_STEPS
+    if hardness > HARD:
+        most = FEW_STEPS
     if max_iter is not None:
         most = min(most, max_iter)
 
@@ -94,7 +96,9 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
 def balance_weights(target, sample_weight=None):
     """Weights n / (2 n_side) of both sides, counted by `sample_weight`."""
     positive = np.asarray(target) > 0
-    weights = np.ones(positive.size) if sample_weight is None else sample_weight
+    weights = sample_weight
+    if sample_weight is None:
+        weights = np.ones(positive.size)
     total = weights.sum()
     of_positive = weights[positive].sum()
     of_negative = total - of_positive
@@ -105,7 +109,9 @@ def problem_weights(targets, sample_weight, class_weight, classes, labels):
     """Loss weights of binary problems, (n_problems, n), or None if all are 1."""
     if class_weight == "balanced":
         sides = np.array([balance_weights(target, sample_weight) for target in targets])
-        return sides if sample_weight is None else sides * sample_weight
+        if sample_weight is None:
+            return sides
+        return sides * sample_weight
     weights = loss_weights(sample_weight, class_weight, classes, labels)
     if weights is None:
         return None
@@ -293,7 +299,9 @@ class SharedProblem:
         self.bank = bank
         self.C = expect("C", C, above=0)
         self.svm_tol = expect("svm_tol", svm_tol, above=0)
-        self.weights = np.ones_like(self.signs) if weights is None else weights
+        self.weights = weights
+        if weights is None:
+            self.weights = np.ones_like(self.signs)
         self.hard = is_hard(bank, self.C * self.weights.max())
         self.max_sweeps = expect("max_sweeps", max_sweeps, kind="whole", low=1)
         if self.hard:

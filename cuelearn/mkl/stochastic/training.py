@@ -476,7 +476,9 @@ class Stream:
             few = update_share < (MAINTAIN_BELOW if self.route == "recompute" else 2.0 * MAINTAIN_BELOW)
             few = few and self.bank.n_samples > SAMPLES_PER_CLASS * self.problem.n_classes
             small = self.route == "maintain" and self.score_bytes <= CACHE_BYTES
-            wanted = "maintain" if (few or small) and self.scores_fit else "recompute"
+            wanted = "recompute"
+            if (few or small) and self.scores_fit:
+                wanted = "maintain"
             if wanted != self.route:
                 self._set_route(wanted)
         if self.n_updates - self.updates_at_refresh > REFRESH_AFTER * self.bank.n_samples:
@@ -749,7 +751,9 @@ class Training:
         """Measure the end point and ascend if required; the `Result`."""
         run = self.run
         run.pause()
-        ascents = [] if self.ascent is None else [self.ascent]
+        ascents = []
+        if self.ascent is not None:
+            ascents = [self.ascent]
         if ascents and self.ascent.fits:
             value = gap = np.inf
         elif self._measured is not None:
