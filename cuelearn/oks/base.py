@@ -1,6 +1,5 @@
 """Base of the online learners."""
 
-import functools
 import math
 from dataclasses import field
 from numbers import Real
@@ -45,8 +44,6 @@ from cuelearn.oks.kernels import (
     outputs,
     set_probabilities,
 )
-
-__all__ = ["Learner", "OnlineKernels", "StreamingKernels"]
 
 CHUNK = 16  # least visits between two callbacks
 #: Recorded at every visit.
@@ -114,7 +111,19 @@ TEXTS = {
     "history_": ("DataFrame", "step, epoch, seconds, n_updates, n_support, online_error, n_evaluations."),
     "probability_history_": ("ndarray, shape (n_rows of the history, n_kernels)", "q along the run."),
 }
-documented = functools.partial(docs.documented, texts=TEXTS)
+GROUPS = {
+    "$run": "$n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose",
+    "$selection": "$classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ "
+    "$support_ $dual_coef_ $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ "
+    "$probability_history_",
+}
+
+
+def documented(cls):
+    """`docs.documented`, where a name of `GROUPS` stands for several of `TEXTS`."""
+    for group, names in GROUPS.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(group, names)
+    return docs.documented(cls, TEXTS)
 
 
 class Learner(Changing):
@@ -178,14 +187,10 @@ class Learner(Changing):
         for row, c in zip(support, count, strict=True):
             row[:c] = places[row[:c]]
 
-    def outputs(self, here, held, kernels=None):
+    def outputs(self, here, held, *kernels):
         """Predictions of these kernels (default all), shape (n, number)."""
-        if kernels is None:
-            members = np.arange(self.q.size)
-        else:
-            members = np.atleast_1d(kernels)
-        n = here.stack.shape[1] if here.stack.size else here.data.shape[0]
-        out = np.empty((n, members.size))
+        members = np.array(kernels or range(self.q.size))
+        out = np.empty((len(here.scale), members.size))
         outputs(self.kernels, self.predictors, members, here, held, out)
         return out
 
@@ -219,9 +224,7 @@ class Learner(Changing):
         After every `chunk` visits the history gets a row and ``watch(learner, step)`` is called with the
         clock stopped; a true value ends the run. Later passes are always permuted.
         """
-        visited = rows
-        if rows is None:
-            visited = np.arange(targets.size)
+        visited = np.arange(targets.size) if rows is None else rows
         if sample_weights is None:
             sample_weights = np.ones(targets.size)
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
@@ -390,30 +393,27 @@ class OnlineKernels(ScoreClassifier):
         refuse_many_classes(self, classes)
         sample_weights = visit_weights(sample_weight, y.size)
         warn_if_sorted(self, labels, self.n_epochs)
-        source, samples = bank_of(self, X)
+        self._source, samples = bank_of(self, X)
         self.classes_ = classes
-        self._source = source
         targets = signs_of(labels, classes.size)
         n_visits = y.size * self.n_epochs
         self._begin(rng, n_visits)
         self._held = samples
         self._numbers = np.arange(y.size)
-        name = type(self).__name__
-        total = n_visits * len(targets)
-        with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
+        options = {"name": type(self).__name__, "total": n_visits * len(targets), "unit": "sample"}
+        with progress(**options, verbose=self.verbose) as bar:
             Parallel(n_jobs=self.n_jobs if self.callback is None else 1, require="sharedmem")(
                 delayed(self._run)(learner, samples, signs, sample_weights, bar)
                 for learner, signs in zip(self._learners, targets, strict=True)
             )
-        if source.width:
+        if self._source.width:
             self._keep(samples)
         else:  # matrices
             self._held = NOTHING
         self._show_run(self._learners[0])
         if len(targets) > 1:
-            tables = [
-                learner.history.assign(target=c) for c, learner in zip(classes, self._learners, strict=True)
-            ]
+            runs = zip(classes, self._learners, strict=True)
+            tables = [learner.history.assign(target=c) for c, learner in runs]
             self.history_ = pd.concat(tables, ignore_index=True)
             self.probability_history_ = [learner.probability_history for learner in self._learners]
         self.n_iter_ = self.n_epochs
@@ -440,12 +440,9 @@ class OnlineKernels(ScoreClassifier):
         return self.callback(self, step)
 
     def _begin(self, rng, n_rounds):
-        n_problems = 1
-        if self.classes_.size != 2:
-            n_problems = self.classes_.size
         rngs = [rng]
-        if n_problems != 1:
-            rngs = rng.spawn(n_problems)
+        if self.classes_.size != 2:
+            rngs = rng.spawn(self.classes_.size)
         self._learners = [self._learner(self._source.kernels, r, n_rounds) for r in rngs]
 
     def _keep(self, samples):
@@ -464,9 +461,7 @@ class OnlineKernels(ScoreClassifier):
             samples = new_samples(self, X, used=self._used())
         here = self._source.pack(samples)
         values = np.stack([self._decide(learner, here, self._held) for learner in self._learners], axis=1)
-        if values.shape[1] == 1:
-            return two_columns(values)
-        return values
+        return two_columns(values) if values.shape[1] == 1 else values
 
     def _decide(self, learner, here, held):
         return learner.outputs(here, held, learner.best)[:, 0]
@@ -617,15 +612,13 @@ class StreamingKernels(OnlineKernels):
 
     def _open(self, X, classes):
         """Start a stream; returns the packed first batch."""
-        triples = check_kernels(self.kernels or DEFAULT)
-        kernels = [kernel for _, kernel, _ in triples]
+        kernels = [kernel for _, kernel, _ in check_kernels(self.kernels or DEFAULT)]
         check_first_batch(kernels, X.shape[0])
-        source, samples = bank_of(self, X)
+        self._source, samples = bank_of(self, X)
         self.classes_ = classes
-        self._source = source
         self._numbers = np.empty(0, dtype=np.int64)
         self._begin(as_generator(self.random_state), 1)
-        self._held = Samples(np.empty((0, source.width)), np.empty((0, len(source))), samples.stack)
+        self._held = Samples(samples.data[:0], samples.scale[:0], samples.stack)
         for learner in self._learners:
             learner.start_epoch(0)
         return samples
