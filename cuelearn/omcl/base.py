@@ -44,9 +44,9 @@ SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM 
 class Log(NamedTuple):
     """The updates of one batch, if requested.
 
-    In a row (visit, label, rival, start, length, slot) of `entries`, coefficients 0 .. length - 1 of `label`
-    grew by ``values[start : start + length]`` or, if length is 0, that at `slot` by the sample's weight;
-    those of `rival` fell.
+    By an entry (visit, label, rival, start, length, slot) coefficients 0 .. length - 1 of `label` grew by
+    ``values[start : start + length]`` or, if length is 0, that at `slot` by the sample's weight; those of
+    `rival` fell.
     """
 
     entries: np.ndarray
@@ -105,8 +105,7 @@ def predict(coef, x, n, label, out):
 
 @inner
 def move(hypothesis, log, t, label, rival, step, x, n, earlier):
-    """Add ``step * x[:n]`` to the coefficients of `label`, subtract it from `rival`; `earlier` is the weight
-    of earlier visits."""
+    """Add ``step * x[:n]`` to `label`, subtract it from `rival`; `earlier` is the weight of visits before."""
     counts = hypothesis.counts
     coef = hypothesis.coef
     delayed = hypothesis.delayed
@@ -247,8 +246,8 @@ class OnlineClassifier(ScoreClassifier):
     """Base of the online learners.
 
     Subclasses implement ``_open(X, n_classes)``, which restarts with the first batch; ``_observe(X, labels,
-    weights)``, which visits a batch and returns its `Trace`; ``_scores(X, average)``;
-    ``_check_batch(X)``, which raises the errors of `_observe`; ``_n_support()`` and ``_count_updates()``.
+    weights)``, which visits a batch and returns its `Trace`; ``_check_batch(X)``, which raises its errors;
+    ``_scores(X, average)``; ``_n_support()`` and ``_count_updates()``.
     """
 
     _parameter_constraints = {"average": ["boolean"], "record": ["boolean"]}
@@ -271,9 +270,6 @@ class OnlineClassifier(ScoreClassifier):
     def _explicit(self):
         """Whether all cues are explicit features."""
         return self._map is not None
-
-    def _n_support(self):
-        return 0
 
     def _n_labels(self):
         """Number of visits with a label."""
@@ -417,7 +413,7 @@ class OnlineClassifier(ScoreClassifier):
         return [("features", self._map, slice(None))]
 
     def _warn_once(self, X):
-        """Warn at the first batch that shows a kernel to be indefinite."""
+        """Warn at the first batch on which a kernel is indefinite."""
         if not self._doubted:
             self._doubted = warn_indefinite(self._doubts(X))
 
@@ -445,7 +441,7 @@ class OnlineClassifier(ScoreClassifier):
         self._record = Record(RECORDED) if self.record else None
 
     def _learn(self, X, labels, weights, **wanted):
-        """Visit and record a batch; returns the `Trace` of `_observe`."""
+        """Observe and record a batch; returns its `Trace`."""
         trace = self._observe(X, labels, weights, **wanted)
         margin = margins(trace.scores, labels)
         losses = np.maximum(0.0, 1.0 - margin)
@@ -459,7 +455,7 @@ class OnlineClassifier(ScoreClassifier):
         return trace
 
     def _skip(self, X, weight):
-        """Count and record a visit without a label: its hypothesis, unchanged, is part of the mean."""
+        """A visit without a label: its hypothesis, unchanged, is part of the mean."""
         self.n_seen_ += 1
         if self._record is not None:
             self._record.add(1, mistake=False, queried=False, loss=0.0, n_support=self._n_support())

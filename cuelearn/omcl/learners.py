@@ -43,17 +43,15 @@ from cuelearn.omcl.base import (
 
 
 class Hyperplanes(NamedTuple):
-    """Coefficients (n_classes, d) and, on request, weighted sums of all hyperplanes."""
-
     counts: np.ndarray
-    coef: np.ndarray
+    coef: np.ndarray  # (n_classes, d), as below
     delayed: np.ndarray
-    sums: np.ndarray
+    sums: np.ndarray  # of all hyperplanes, weighted; written on request
 
 
 @inner
 def look_at(X, t, coef, label, out):
-    """Write class scores of sample t; returns best wrong class, margin and squared length."""
+    """`predict` for sample t; returns its squared length too."""
     d = X.shape[1]
     rival, margin = predict(coef, X[t], d, label, out)
     return rival, margin, dot(X[t], X[t], d)
@@ -172,16 +170,16 @@ class CueLearner(OnlineClassifier):
 
 
 class Visits(NamedTuple):
-    """A batch, and records of its visits."""
+    """A batch of n samples; all but rows and scores have shape (n,)."""
 
     rows: np.ndarray  # (n, n_columns): kernel rows
-    diagonal: np.ndarray  # (n,): k(x, x)
+    diagonal: np.ndarray  # k(x, x)
     labels: np.ndarray
-    places: np.ndarray  # (n,): a sample's column if it joins the support set
+    places: np.ndarray  # a sample's column if it joins the support set
     weights: np.ndarray
-    earlier: np.ndarray  # (n,): weight of all earlier visits
+    earlier: np.ndarray  # weight of all earlier visits
     scores: np.ndarray  # written, (n, n_classes)
-    sizes: np.ndarray  # written, (n,): of the support set
+    sizes: np.ndarray  # written: of the support set
 
 
 class Expansion(NamedTuple):
@@ -191,13 +189,13 @@ class Expansion(NamedTuple):
     coef: np.ndarray  # (n_classes, capacity)
     delayed: np.ndarray  # (n_classes, capacity)
     columns: np.ndarray  # (capacity,): the support samples' columns in the rows
-    gram: np.ndarray  # (capacity, capacity): kernel matrix K; empty for the Perceptron
+    gram: np.ndarray  # (capacity, capacity): K, empty for the Perceptron, as is R
     root: np.ndarray  # (capacity, capacity): lower triangular R, K^-1 = R'R
 
 
 @inner
 def look(visits, expansion, t, k):
-    """Write kernel values into k, and scores; returns best wrong class and margin."""
+    """Write kernel values into k, then `predict`."""
     size = expansion.counts[SIZE]
     for i in range(size):
         k[i] = visits.rows[t, expansion.columns[i]]
@@ -281,7 +279,7 @@ class KernelHypothesis(Hypothesis):
 
 @parameters
 class KernelLearner(CueLearner):
-    """Base of learners on one kernel; `_pass(visits, expansion, log)` visits a batch."""
+    """Base of learners of one kernel; `_pass(visits, expansion, log)` visits a batch."""
 
     _parameter_constraints = {"kernel": [KernelLike(), None]}
     _learnt = ("_hypothesis", "_support", "_joined")
@@ -314,7 +312,9 @@ class KernelLearner(CueLearner):
         if doubts or not (doubled or self._is_precomputed()):
             return doubts
         how = self._support.doubt(X)
-        return {} if how is None else {"kernel": how}
+        if how is None:
+            return {}
+        return {"kernel": how}
 
     def _observe(self, X, labels, weights, log=False, sums=False):
         if isinstance(self._support, FeatureSupport):
@@ -437,7 +437,7 @@ INACCURATE = 1e-9
 
 
 class Work(NamedTuple):
-    """Kernel values with the support set, projection, and scratch space."""
+    """Kernel values with the support set, their projection, scratch space; each (capacity,)."""
 
     k: np.ndarray
     solution: np.ndarray
@@ -462,7 +462,7 @@ def solve(root, k, size, half, out):
 @inner
 def project(expansion, work, size, k_xx, dependent, limit):
     """Write the projection of k(x, .) into `work.solution`; returns the squared residual and, if Delta
-    exceeds `limit` (the sample will join), the error corrected by a step of iterative refinement."""
+    exceeds `limit`, so that the sample joins, the error that a step of iterative refinement corrected."""
     k = work.k
     solution = work.solution
     rest = work.rest
@@ -515,8 +515,7 @@ def step_length(loss, delta, eta, length_sq, most):
 
 @njit(cache=True)
 def projectron_pass(visits, expansion, log, eta, plus, start):
-    """Visits from `start`, with `plus` of Projectron++; returns the position reached: the end, or where R
-    must be recomputed."""
+    """Visits from `start`, with `plus` of Projectron++; returns the end, or where R must be recomputed."""
     capacity = expansion.coef.shape[1]
     counts = expansion.counts
     scratch = np.empty((5, capacity))

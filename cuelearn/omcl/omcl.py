@@ -80,14 +80,16 @@ class Adapted(Changing):
         self.n_classes = n_classes
         self.started = started
 
+    def _start(self, X, classes):
+        pass
+
+    _skip = _start
+
     def _check_batch(self, X):
         pass
 
     def _n_support(self):
         return 0
-
-    def _skip(self, X, weight):
-        pass
 
     def _learn(self, X, labels, weights, log=False, sums=False):
         scores = np.empty((X.shape[0], self.n_classes))
@@ -96,11 +98,10 @@ class Adapted(Changing):
             scores[t] = self._scores(X[t : t + 1])[0]
             if weights[t] == 0.0 or np.isnan(X[t, 0]):
                 continue
-            options = {}
+            options = {"classes": np.arange(self.n_classes)}
             if weights[t] != 1.0:
-                options = {"sample_weight": weights[t : t + 1]}
-            classes = np.arange(self.n_classes)
-            self.learner.partial_fit(X[t : t + 1], labels[t : t + 1], classes=classes, **options)
+                options["sample_weight"] = weights[t : t + 1]
+            self.learner.partial_fit(X[t : t + 1], labels[t : t + 1], **options)
             self.started = True
         return Trace(scores, np.zeros(labels.size, dtype=np.int64))
 
@@ -109,9 +110,8 @@ class Adapted(Changing):
         X, absent = filled(X)
         if not self.started:
             return np.zeros((X.shape[0], self.n_classes))
-        own = self.learner
-        values = own.decision_function(X) if hasattr(own, "decision_function") else own.predict_proba(X)
-        values = np.asarray(values, dtype=np.float64)
+        method = "decision_function" if hasattr(self.learner, "decision_function") else "predict_proba"
+        values = np.asarray(getattr(self.learner, method)(X), dtype=np.float64)
         if values.ndim == 1:
             values = np.column_stack([-0.5 * values, 0.5 * values])
         return np.where(np.isfinite(values) & ~absent[:, None], values, 0.0)
@@ -177,14 +177,6 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             raise ValueError(f"cues must be a non-empty list of (name, learner, columns), got {self.cues!r}")
         return self.cues
 
-    def _check_cues(self):
-        try:
-            self._validate_names([name for name, _, _ in self._triples()])
-        except ValueError as error:
-            raise ValueError(f"cues: {error}") from None
-        for name, learner, _ in self._triples():
-            check_learner(learner, f"cues: the learner of {name!r}")
-
     def _explicit(self):
         if not self._well_formed():
             return False
@@ -209,8 +201,13 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     def _set_columns(self, given, X):
         """Column numbers of each cue; for precomputed kernels the kernel's number."""
-        self._check_cues()
         triples = self._triples()
+        try:
+            self._validate_names([name for name, _, _ in triples])
+        except ValueError as error:
+            raise ValueError(f"cues: {error}") from None
+        for name, learner, _ in triples:
+            check_learner(learner, f"cues: the learner of {name!r}")
         if self._is_precomputed():
             name = "the columns of a cue in cues, with precomputed kernels the number of one,"
             limits = {"low": 0, "high": len(X) - 1}
@@ -218,7 +215,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             return
         places = feature_places(getattr(self, "feature_names_in_", None))
         seen = X
-        if is_frame(given):  # callables get it
+        if is_frame(given):  # functions get it
             seen = given
         self._columns = [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in triples]
 
@@ -240,17 +237,18 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         for j, learner in enumerate(self.learners_):
             yield learner, self._part(X, j)
 
+    def _copy_of(self, learner, n_classes):
+        learner = clone(learner)
+        if not isinstance(learner, CueLearner):
+            return Adapted(learner, n_classes)
+        learner.set_params(record=learner.record and self.record)
+        learner._validate_params()
+        return learner
+
     def _open(self, X, n_classes):
-        self.learners_ = []
-        for j, (_, learner, _) in enumerate(self._triples()):
-            learner = clone(learner)
-            if isinstance(learner, CueLearner):
-                learner.set_params(record=learner.record and self.record)
-                learner._validate_params()
-                learner._start(self._part(X, j), np.arange(n_classes))
-            else:
-                learner = Adapted(learner, n_classes)
-            self.learners_.append(learner)
+        self.learners_ = [self._copy_of(learner, n_classes) for _, learner, _ in self._triples()]
+        for learner, part in self._parts(X):
+            learner._start(part, np.arange(n_classes))
 
     def _layers(self):
         return {f"the learner of {name!r}": learner for name, learner, _ in self._triples()}
@@ -380,12 +378,12 @@ class OMCL(MultiCueClassifier):
         return super()._check_new(X)
 
     def _within_range(self, X):
-        if self.missing == "zero":
-            names = [f"cue {name!r}" for name, _, _ in self._triples()]
-            refuse_empty([lacking(self._part(X, j), name) for j, name in enumerate(names)])
-            super()._within_range(np.where(np.isnan(X), 0.0, X))
-            return X
-        return super()._within_range(X)
+        if self.missing == "error":
+            return super()._within_range(X)
+        names = [f"cue {name!r}" for name, _, _ in self._triples()]
+        refuse_empty([lacking(self._part(X, j), name) for j, name in enumerate(names)])
+        super()._within_range(np.where(np.isnan(X), 0.0, X))
+        return X
 
     def _admit_batch(self, X, y, classes, sample_weight):
         if not callable(y):
@@ -433,7 +431,7 @@ class OMCL(MultiCueClassifier):
     queried_ = recorded("queried")
 
     def _open(self, X, n_classes):
-        integrator = clone(PassiveAggressive() if self.integrator is None else self.integrator)
+        integrator = PassiveAggressive() if self.integrator is None else self.integrator
         check_learner(integrator, "integrator")
         if getattr(integrator, "kernel", None) == "precomputed":
             raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
@@ -441,11 +439,7 @@ class OMCL(MultiCueClassifier):
             raise ValueError("integrator must be linear in the scores")
         if self.query is not None and isinstance(integrator, KernelLearner):
             raise ValueError("integrator must not have a kernel with a query")
-        if isinstance(integrator, CueLearner):
-            integrator.set_params(record=integrator.record and self.record)
-            integrator._validate_params()
-        else:
-            integrator = Adapted(integrator, n_classes)
+        integrator = self._copy_of(integrator, n_classes)
         super()._open(X, n_classes)
         self.integrator_ = integrator
         if self.average:
