@@ -38,6 +38,7 @@ from cuelearn.oks.kernels import (
     Given,
     Predictors,
     Samples,
+    Visits,
     Weights,
     bank_of,
     has_functions,
@@ -116,21 +117,21 @@ GROUPS = {
     "$selection": "$classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ "
     "$support_ $dual_coef_ $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ "
     "$probability_history_",
+    "$svm": "$classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_",
 }
 
 
-def documented(cls):
-    """`docs.documented`, where a name of `GROUPS` stands for several of `TEXTS`."""
+def documented(cls, texts=TEXTS):
+    """`docs.documented`, where a name of `GROUPS` stands for several of the texts."""
     for group, names in GROUPS.items():
         cls.__doc__ = (cls.__doc__ or "").replace(group, names)
-    return docs.documented(cls, TEXTS)
+    return docs.documented(cls, texts)
 
 
 class Learner(Changing):
     """State of one binary problem: a predictor and a weight per kernel.
 
-    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, targets and weights by
-    sample, uniform numbers by visit.
+    Subclasses implement ``_pass(samples, visits)``, which returns the numbers of updates and kernel values.
     """
 
     #: Saved besides the predictors.
@@ -153,13 +154,17 @@ class Learner(Changing):
         super()._own()
         self.predictors = Predictors(*(array.copy() for array in self.predictors))
 
-    def note(self, order, n_updates, n_evaluations, mistakes, **values):
-        """Count and record visits."""
-        self.n_seen += order.size
+    def visit(self, samples, order, targets, sample_weights, uniforms):
+        """Visit, count and record samples; see `Visits`."""
+        n = order.size
+        notes = {"drawn": np.zeros(n, np.int32), "mistakes": np.zeros(n, np.bool_), "losses": np.zeros(n)}
+        visits = Visits(order, targets, sample_weights, uniforms, **notes)
+        n_updates, n_evaluations = self._pass(samples, visits)
+        self.n_seen += n
         self.n_updates += n_updates
         self.n_evaluations += n_evaluations
-        self.n_mistakes += int(mistakes.sum())
-        self.record.add(order.size, visits=self.first + order, mistakes=mistakes, **values)
+        self.n_mistakes += int(visits.mistakes.sum())
+        self.record.add(n, visits=self.first + order, **notes)
 
     def reserve(self, n_visits):
         """Make room for a new member at each visit."""
@@ -180,12 +185,6 @@ class Learner(Changing):
     @property
     def dual_coef(self):
         return self._cut(self.predictors.coef)
-
-    def renumber(self, places):
-        """Replace sample numbers by `places[old]`."""
-        support, _, count = self.predictors
-        for row, c in zip(support, count, strict=True):
-            row[:c] = places[row[:c]]
 
     def outputs(self, here, held, *kernels):
         """Predictions of these kernels (default all), shape (n, number)."""
@@ -221,8 +220,8 @@ class Learner(Changing):
     ):
         """Passes over `samples` or these `rows`; returns the learner.
 
-        After every `chunk` visits the history gets a row and ``watch(learner, step)`` is called with the
-        clock stopped; a true value ends the run. Later passes are always permuted.
+        After every `chunk` visits the history gets a row and ``watch(learner, step)`` is called; a true value
+        ends the run. Later passes are always permuted.
         """
         visited = np.arange(targets.size) if rows is None else rows
         if sample_weights is None:
@@ -293,9 +292,9 @@ def signs_of(labels, n_classes):
     return [np.where(target, 1.0, -1.0) for target in targets_of(labels, n_classes)]
 
 
-def held_back(labels, share, rng, sample_weight=None):
-    """Sorted indices of training and held-out samples of positive weight, every class in both, of one sample
-    in the former; `share` may be the latter."""
+def held_back(labels, share, rng, sample_weight):
+    """Sorted indices of training and held-out samples of positive weight, with all classes in both, but those
+    of one sample in the former; `share` may be the latter."""
     every = np.arange(len(labels))
     weighted = every
     if sample_weight is not None:
@@ -417,19 +416,16 @@ class OnlineKernels(ScoreClassifier):
             self.history_ = pd.concat(tables, ignore_index=True)
             self.probability_history_ = [learner.probability_history for learner in self._learners]
         self.n_iter_ = self.n_epochs
+        self._finish()
         return self
 
+    def _finish(self):
+        """Hook after training."""
+
     def _run(self, learner, samples, targets, sample_weights, bar, rows=None):
-        learner.run(
-            samples,
-            targets,
-            self.n_epochs,
-            sample_weights=sample_weights,
-            rows=rows,
-            shuffle=self.shuffle,
-            watch=None if self.callback is None else self._watch,
-            bar=bar,
-        )
+        watch = None if self.callback is None else self._watch
+        options = {"rows": rows, "shuffle": self.shuffle, "watch": watch, "bar": bar}
+        learner.run(samples, targets, self.n_epochs, sample_weights=sample_weights, **options)
 
     def _show_run(self, learner):
         self.history_ = learner.history
@@ -446,11 +442,13 @@ class OnlineKernels(ScoreClassifier):
         self._learners = [self._learner(self._source.kernels, r, n_rounds) for r in rngs]
 
     def _keep(self, samples):
+        """Hold the support samples only, with new numbers."""
         members = np.unique(np.concatenate([rows for learner in self._learners for rows in learner.support]))
         places = np.full(len(samples.data), -1)
         places[members] = np.arange(members.size)
         for learner in self._learners:
-            learner.renumber(places)
+            for row, count in zip(learner.predictors.support, learner.predictors.count, strict=True):
+                row[:count] = places[row[:count]]
         self._held = Samples(samples.data[members], samples.scale[members], samples.stack)
         self._numbers = self._numbers[members]
 
@@ -461,7 +459,9 @@ class OnlineKernels(ScoreClassifier):
             samples = new_samples(self, X, used=self._used())
         here = self._source.pack(samples)
         values = np.stack([self._decide(learner, here, self._held) for learner in self._learners], axis=1)
-        return two_columns(values) if values.shape[1] == 1 else values
+        if values.shape[1] == 1:
+            return two_columns(values)
+        return values
 
     def _decide(self, learner, here, held):
         return learner.outputs(here, held, learner.best)[:, 0]
@@ -511,8 +511,8 @@ class OnlineKernels(ScoreClassifier):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = bool(self.one_vs_rest)
-        tags.input_tags.two_d_array = not isinstance(self.kernels, str)
-        tags.input_tags.three_d_array = tags.input_tags.pairwise = isinstance(self.kernels, str)
+        tags.input_tags.two_d_array = not self._is_precomputed()
+        tags.input_tags.three_d_array = tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
     def _saved_parameters(self):
