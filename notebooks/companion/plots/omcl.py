@@ -8,6 +8,7 @@ import pandas as pd
 
 from companion.omcl.claims import at_end, at_half
 from companion.plots.common import (
+    along,
     distinct,
     forest,
     intervals,
@@ -234,19 +235,25 @@ def verdict_parts(verdicts):
     return fig
 
 
-def bounded_memory(K, y):
-    """For a slider of eta: how many samples the Projectrons keep in one pass, and their mistakes."""
-    seen = np.arange(1, y.size + 1)
+def bounded_memory(K, y, etas):
+    """For a slider of eta: samples kept in one pass; at every eta their number, and that of the mistakes."""
+    models = {}
+    for learner in (Projectron, ProjectronPlusPlus):
+        models[learner.__name__] = [learner("precomputed", eta=eta).fit(K, y) for eta in etas]
 
     def curves(axes, eta):
-        for learner in (Projectron, ProjectronPlusPlus):
-            model = learner("precomputed", eta=eta).fit(K, y)
-            style = method_style(learner.__name__, marker="")
-            axes[0].plot(seen, model.support_sizes_, **style)
-            axes[1].plot(seen, 100 * np.cumsum(model.online_errors_) / seen, **style)
-        axes[0].set(xlabel="samples seen", ylabel="samples kept", ylim=(0, 150))
-        axes[1].set(xlabel="samples seen", ylabel="mistakes so far [%]", ylim=(0, 100))
-        axes[0].legend(loc="upper left")
+        left, right = axes
+        for name, passes in models.items():
+            style = method_style(name, marker="")
+            left.plot(np.arange(1, y.size + 1), passes[etas.index(eta)].support_sizes_, **style)
+            mistakes = [100 * model.online_errors_.mean() for model in passes]
+            kept = [100 * len(model.support_) / y.size for model in passes]
+            along(right, etas, mistakes, eta, color=style["color"])
+            along(right, etas, kept, eta, color=style["color"], linestyle=":")
+        left.set(xlabel="samples seen", ylabel="samples kept", ylim=(0, 150))
+        right.set(xlabel=r"$\eta$", ylabel="share of the samples [%]", ylim=(0, 100))
+        left.legend(loc="upper left")
+        right.legend(right.get_lines()[-4::2], ("mistakes", "kept"), loc="upper left")
 
     return curves
 
