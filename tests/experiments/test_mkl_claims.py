@@ -114,7 +114,9 @@ def test_om2_is_judged_after_the_epochs_of_the_thesis_and_against_a_silp_that_le
     sets = [f"objects{C}{epochs}" for C in ("", ", SILP at C = 10") for epochs in ("", ", 150 epochs")]
     assert list(dict.fromkeys(part.on for part in found.parts)) == sets
     assert found.verdict == "fails" and found.number == pytest.approx(0.05)
-    assert "error is 5.0 points higher than SILP's; it takes 0.8 times SILP's time for 80 epochs" in learnt(found)
+    assert "error is 5.0 points higher than SILP's; it takes 0.8 times SILP's time for 80 epochs" in learnt(
+        found
+    )
 
 
 def test_a_C_of_its_own_is_no_other_method():

@@ -129,7 +129,9 @@ def omcl_4(results):
         pair = support["OMCL-BM"], support["OMCL-PERC"]
         if online >= LOW:
             ratio = gmean(pair[0] / pair[1])
-            beside.append(f"{name}, where OMCL-PERC makes {online:.1%} mistakes while it learns: {ratio:.2f}.")
+            beside.append(
+                f"{name}, where OMCL-PERC makes {online:.1%} mistakes while it learns: {ratio:.2f}."
+            )
             continue
         mistakes = f"OMCL-PERC makes {online:.1%} mistakes while it learns."
         close = {"ratio": True, "at_least": 0.8, "at_most": 1.2, "on": name, "text": mistakes}

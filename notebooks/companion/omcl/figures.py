@@ -683,7 +683,9 @@ def few_labels(run):
         tables.append(frame.assign(data=name))
     table = pd.concat(tables, ignore_index=True)
     table = table[["data", "permutation", "method", "rule", "value", "requested", "test_error"]]
-    note = f"One pass over {n_train} samples; all classes have equal weight; {len(permutations)} permutations."
+    note = (
+        f"One pass over {n_train} samples; all classes have equal weight; {len(permutations)} permutations."
+    )
     run.save_figure(draw.few_labels(table), "thesis-sec-7.2.1", table, provenance=data, note=note)
 
 

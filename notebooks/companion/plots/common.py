@@ -119,6 +119,12 @@ def legend(fig, axes, ncols, place="outside upper center", **options):
     fig.legend(known.values(), known.keys(), loc=place, ncols=ncols, **options)
 
 
+def along(ax, values, numbers, at, **style):
+    """Numbers at all values of a slider as a thin curve, and a dot at its present value."""
+    (line,) = ax.plot(values, numbers, **{"linewidth": 1.0, **style, "marker": ""})
+    ax.plot(at, numbers[list(values).index(at)], "o", color=line.get_color(), markersize=7)
+
+
 def end_labels(ax, curves, gap=0.065, at=1.07):
     """Name curves at their ends: (x, y, text, color) of each, moved apart by a share of the axis.
 

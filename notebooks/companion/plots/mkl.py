@@ -11,6 +11,7 @@ from scipy.stats import gmean
 
 from companion.plots import common
 from companion.plots.common import (
+    along,
     distinct,
     each_run,
     end_labels,
@@ -570,13 +571,17 @@ def _shares(ax, names, weights, method):
     ax.set(ylim=(0, 1), ylabel="share of the kernel weights")
 
 
-def weights_and_errors(axes, names, weights, mistakes):
-    """How much each kernel counts, and the share of mistakes so far in one pass."""
-    shares, error = axes
-    _shares(shares, names, weights, "OM2")
-    seen = np.arange(1, len(mistakes) + 1)
-    error.plot(seen, 100.0 * np.cumsum(mistakes) / seen, color=method_style("OM2")["color"])
-    error.set(xlim=(0, len(mistakes)), ylim=(0, 100), xlabel="samples seen", ylabel="online error so far [%]")
+def weights_and_errors(axes, names, models, errors, p):
+    """Of OM-2: how much each kernel counts at this p; at every p the mistakes in the pass, and `errors`."""
+    shares, right = axes
+    _shares(shares, names, models[p].kernel_weights_, "OM2")
+    mistakes = [model.online_errors_.mean() for model in models.values()]
+    curves = {"in the pass": mistakes, **errors}
+    looks = ((GREEN, "--"), (GREEN, "-"), (RED, "-"), (GREY, ":"))
+    for (label, values), (color, line) in zip(curves.items(), looks, strict=False):
+        along(right, [*models], 100 * np.array(values), p, color=color, linestyle=line, label=label)
+    right.set(ylim=(0, 90), xlabel="$p$", ylabel="errors [%]")
+    right.legend(fontsize=7, loc="upper right")
 
 
 def error_and_updates(axes, curves, staged, n_kernels):
@@ -620,9 +625,8 @@ def kept_and_error(axes, table, C, alpha):
     weights = now.drop(["C", "alpha", "test_error"]).astype(float)
     _shares(shares, weights.index, weights, "UFOMKL")
     shares.set_title(f"{np.count_nonzero(weights)} of {weights.size} kept")
-    color = method_style("UFOMKL")["color"]
-    error.plot(subset["alpha"], 100 * subset["test_error"], color=color)
-    error.plot(alpha, 100 * now["test_error"], "o", color=color, markersize=9)
+    errors = 100 * subset["test_error"].to_numpy()
+    along(error, subset["alpha"], errors, alpha, color=method_style("UFOMKL")["color"])
     error.set(xscale="log", yscale="log", ylim=(1, 100), xlabel=r"$\alpha$", ylabel="test error [%]")
     error.set_title(f"{now['test_error']:.1%} errors")
 

@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.patches import Rectangle
 
 from companion.plots.common import (
+    along,
     curve,
     curves,
     distinct,
@@ -505,28 +506,37 @@ def searches(groups):
     return fig
 
 
-def place(axes, shares, together):
-    """Accuracies of methods, a row of `shares` for each draw, and which labels came `together` with which."""
+def place(axes, tables, L):
+    """Accuracies of methods at every L, and which labels come together with which at this one.
+
+    `tables` has for each L a row of accuracies for each draw, and the shares of labels that come together.
+    """
     left, right = axes
-    styles = [method_style(method) for method in shares]
-    names = [style["label"].removesuffix(" (all labels)") for style in styles]
-    left.barh(names, 100.0 * shares.mean(), color=[style["color"] for style in styles], height=0.6)
-    for name, values in zip(names, 100.0 * shares.to_numpy().T, strict=True):
-        left.plot(values, [name] * len(values), "|", color=RED, markersize=9)
-    left.set(xlim=(0, 100), ylim=(len(names) - 0.5, -0.5), xlabel="test accuracy (%); strokes: draws")
+    shares, together = tables[L]
+    for method in shares:
+        means = [100.0 * draws[method].mean() for draws, _ in tables.values()]
+        style = method_style(method)
+        along(left, [*tables], means, L, **style)
+        left.plot([L] * len(shares), 100.0 * shares[method], "_", color=style["color"], markersize=9)
+    left.set(xscale="log", ylim=(0, 100), xlabel="L", ylabel="test accuracy (%); strokes: draws")
+    left.set_xticks([*tables], [*tables])
+    left.minorticks_off()
+    left.legend(loc="lower left", fontsize=7)
     matrix(right, together, vmin=0, vmax=1, cmap="Blues")
     most = together.to_numpy()[~np.eye(len(together), dtype=bool)].max()
     right.set(xlabel="label that some candidate gives", ylabel="true label")
     right.set_title(f"largest off the diagonal: {most:.2f}", fontsize=8)  # short: the slider's value is near
 
 
-def objectives(axes, tables):
-    """Objective and test accuracy after every round, by solver; `tables` maps solver to `by_round`."""
-    for solver, table in tables.items():
+def objectives(axes, tables, C):
+    """Objective after every round at this C, test accuracy after the last at every C; `tables` maps each C to
+    `by_round` of each solver."""
+    for solver, table in tables[C].items():
+        ends = [100.0 * by_solver[solver]["accuracy"].iloc[-1] for by_solver in tables.values()]
         axes[0].plot(table["round"], table["objective"], **SOLVERS[solver])
-        axes[1].plot(table["round"], 100.0 * table["accuracy"], **SOLVERS[solver])
+        along(axes[1], [*tables], ends, C, **SOLVERS[solver])
     axes[0].set(xlim=(0.5, 10.5), yscale="log", ylim=(0.2, 300), xlabel="round", ylabel="objective (5.3)")
-    axes[1].set(xlim=(0.5, 10.5), ylim=(0, 100), xlabel="round", ylabel="test accuracy (%)")
+    axes[1].set(xscale="log", ylim=(0, 100), xlabel="$C$", ylabel="test accuracy after the last round (%)")
     axes[0].legend(loc="upper right", fontsize=7)
 
 

@@ -11,6 +11,7 @@ from scipy.spatial.distance import squareform
 
 from companion.omcl.claims import at_end, at_half
 from companion.plots.common import (
+    along,
     distinct,
     end_labels,
     forest,
@@ -266,26 +267,32 @@ def verdict_parts(verdicts):
     return fig
 
 
-def bounded_memory(K, y):
-    """For a slider of eta: how many samples the Projectrons keep in one pass, and their mistakes."""
-    seen = np.arange(1, y.size + 1)
+def bounded_memory(K, y, etas):
+    """For a slider of eta: samples kept in one pass; at every eta their number, and that of the mistakes."""
+    models = {}
+    for learner in (Projectron, ProjectronPlusPlus):
+        models[learner.__name__] = [learner("precomputed", eta=eta).fit(K, y) for eta in etas]
 
     def curves(axes, eta):
         left, right = axes
         kept = []
-        errs = []
-        for learner in (Projectron, ProjectronPlusPlus):
-            model = learner("precomputed", eta=eta).fit(K, y)
-            style = method_style(learner.__name__, marker="")
-            left.plot(seen, model.support_sizes_, **style)
-            right.plot(seen, 100 * np.cumsum(model.online_errors_) / seen, **style)
+        errors = []
+        for name, passes in models.items():
+            style = method_style(name, marker="")
+            model = passes[etas.index(eta)]
+            left.plot(np.arange(1, y.size + 1), model.support_sizes_, **style)
+            mistakes = [100 * model.online_errors_.mean() for model in passes]
+            shares = [100 * len(model.support_) / y.size for model in passes]
+            along(right, etas, mistakes, eta, color=style["color"])
+            along(right, etas, shares, eta, color=style["color"], linestyle=":")
             kept.append(f"{style['label']} {model.support_sizes_[-1]}")
-            errs.append(f"{style['label']} {model.online_errors_.mean():.0%}")
+            errors.append(f"{style['label']} {model.online_errors_.mean():.0%}")
         left.set(xlabel=SEEN, ylabel="samples kept", ylim=(0, 150))
-        right.set(xlabel=SEEN, ylabel="mistakes so far [%]", ylim=(0, 100))
+        right.set(xlabel=r"$\eta$", ylabel="share of the samples [%]", ylim=(0, 100))
         left.legend(loc="upper left")
+        right.legend(right.get_lines()[-4::2], ("mistakes", "kept"), loc="upper left")
         left.set_title(f"kept: {', '.join(kept)}")
-        right.set_title(f"mistakes: {', '.join(errs)}")
+        right.set_title(f"mistakes: {', '.join(errors)}")
 
     return curves
 

@@ -205,7 +205,9 @@ def _listed(table):
 def failed(table):
     """The claims of a table that fail, a line of Markdown for each, with what one learns."""
     table = table[table["verdict"] == "fails"]
-    lines = [f"- {{ref}}`{row.id} <{row.id}>`: *{row.claim}.* {row.learnt}".rstrip() for row in table.itertuples()]
+    lines = [
+        f"- {{ref}}`{row.id} <{row.id}>`: *{row.claim}.* {row.learnt}".rstrip() for row in table.itertuples()
+    ]
     return "\n".join(lines or ["None fails in this run."])
 
 

@@ -297,13 +297,15 @@ def _readable(cell, titles):
     for out in cell.outputs:
         name = out.get("metadata", {}).get("cuelearn")
         data = out.get("data", {})
-        if out.get("name") == "stderr":
+        html = data.get("text/html", "")
+        has_slider = 'class="explore"' in html
+        if out.get("name") == "stderr" or ('class="predict"' in html and not has_slider):
             continue
         if name and "image/png" in data:
             out.data = {"text/markdown": _picture(f"../reference/{name}.png", titles[name])}
-        elif 'class="explore"' in data.get("text/html", ""):
+        elif has_slider:
             note = nbformat.v4.new_output("display_data", {"text/markdown": SLIDERS})
-            out.data = {"image/png": default_picture(data["text/html"])}
+            out.data = {"image/png": default_picture(html)}
             outputs.append(note)
         outputs.append(out)
     cell.outputs = outputs
