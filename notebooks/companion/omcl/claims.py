@@ -60,7 +60,7 @@ def _all_ends(results):
 
 
 def _with_best_cue(results):
-    """The last looks, with those of the cue with the lowest error on each set of data once more, as `BEST`."""
+    """The last looks; those of the cue with the lowest error on each set of data once more, as `BEST`."""
     table = _all_ends(results)
     cues = table[table["method"].str.startswith("cue: ")]
     errors = cues.groupby(["data", "method"])["test_error"].mean()

@@ -199,7 +199,7 @@ Flat maps {error[Flat maps]:.0f}%, Vote {error[Vote]:.0f}%, the best cue alone (
 
 @figure("thesis-fig-3.1", claims=["omcl-1", "omcl-2", "omcl-6"])
 def two_sensors(run):
-    """With two sensors (with IDOL2: a robot's camera and laser), is the error of OMCL below that of every cue?"""
+    """With two sensors (IDOL2: a robot's camera and laser), is the error of OMCL below that of every cue?"""
     _learning_curves(run, streams(run)[1], "thesis-fig-3.1")
 
 
@@ -315,7 +315,7 @@ What is confused stands side by side. Off the diagonal the largest share with al
 
 @figure("thesis-fig-3.4")
 def curves_on_objects(run):
-    """Is the error of OMCL on drawings never seen below that of every single cue, one long vector, and a vote?"""
+    """On drawings never seen, is the error of OMCL below that of single cues, one long vector, and a vote?"""
     _learning_curves(run, "objects", "thesis-fig-3.4")
 
 

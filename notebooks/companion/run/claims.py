@@ -272,7 +272,7 @@ def with_numbers(sentence, parts):
 
 def in_words(number, form):
     """A number in a sentence: "points" of a difference, their "size" without a sign, or with a word for it,
-    "lower" (or higher) and "behind" (or ahead of); "times" of a ratio, the larger way round; or by a format."""
+    "lower" (or higher) and "behind" (or ahead of); "times" of a ratio, the larger way round; or a format."""
     if form in WORDS:
         word = WORDS[form][number > 0.0]
         return f"{100 * abs(number):.1f} points {word}"

@@ -97,8 +97,8 @@ CHOICES = (
     (
         "Are there dozens of kernels, some of them poor or redundant, and many classes?",
         "Learn their weights: `OBSCURE`, with C and p by cross-validation.",
-        "With 39 kernels on 102 kinds of object its error is {obs-6/the error of OBSCURE is below that of the "
-        "SVM on the average kernel on objects:lower} than the average kernel's. A fit takes "
+        "With 39 kernels on 102 kinds of object its error is {obs-6/the error of OBSCURE is below that of "
+        "the SVM on the average kernel on objects:lower} than the average kernel's. A fit takes "
         "{speed-1/OBSCURE within four times on n = 2,000, C = 10:.1f} times the time of that SVM with 2,000 "
         "samples, {speed-1/OBSCURE within four times on n = 7,494, C = 10:.1f} times with 7,494.",
     ),
@@ -106,8 +106,8 @@ CHOICES = (
         "Do samples arrive one by one?",
         "`OM2`, which keeps all samples that it learned from; or, in bounded memory, `OMCL` on "
         "`ProjectronPlusPlus`.",
-        "In the first pass OM-2's error is {om2-4/lower online error than PA-I, average kernel:lower} than that "
-        "of one learner on the average kernel. On objects OMCL-BM stores "
+        "In the first pass OM-2's error is {om2-4/lower online error than PA-I, average kernel:lower} than "
+        "that of one learner on the average kernel. On objects OMCL-BM stores "
         "{omcl-3/OMCL-BM: less than 0.75 of the support:.0%} of the samples of unbounded learners, for "
         "{omcl-3/OMCL-BM: error within 1 point:size} points of error.",
     ),
@@ -117,15 +117,15 @@ CHOICES = (
         "It is as accurate as the best found by trying all "
         "({oks-1/at most 3 points less accurate than MuSVM on objects:points} points) in "
         "{oks-1/1/30 of the time of MuSVM on objects:.2f} of the time, but "
-        "{oks-7/at most 3 points less accurate than OM2 on objects:size} points behind OM-2 on all kernels. After "
-        "too few rounds, two passes, it is "
+        "{oks-7/at most 3 points less accurate than OM2 on objects:size} points behind OM-2 on all kernels. "
+        "After too few rounds, two passes, it is "
         "{oks-1/after two passes at most 3 points less accurate than MuSVM on objects:size} points behind.",
     ),
     (
         "Are there few labelled samples, and models of other classes?",
         "From five samples a class on `MKTL`; with fewer, no transfer, or try both.",
-        "From five on it gains {mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed animals, "
-        "other classes:size} points on photographed animals and {mktl-3/MKTL beats NoTransfer from 5 samples "
+        "From five on it gains {mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed "
+        "animals, other classes:size} points on photographed animals and {mktl-3/MKTL beats NoTransfer from 5 samples "
         "per class on on objects:size} on objects. With one sample a class it loses on objects.",
     ),
     (
@@ -133,8 +133,8 @@ CHOICES = (
         "One SVM on the average kernel for each label; `MLMKLSA` where weights have to be learned.",
         "With 131 labels both have the same AUC; weights shared by all labels are learned "
         "{mlmkl-2/MLMKLSA 0.001 is three times as fast as VSKL on objects:times} to "
-        "{mlmkl-2/MLMKLSA 0.001 is three times as fast as SimpleMKL on objects:times} times as fast as weights "
-        "for each.",
+        "{mlmkl-2/MLMKLSA 0.001 is three times as fast as SimpleMKL on objects:times} times as fast as "
+        "weights for each.",
     ),
     (
         "Are only candidate labels known?",
@@ -144,8 +144,8 @@ CHOICES = (
     (
         "Are there more than 60,000 samples?",
         "Explicit features in place of kernels: `FeatureMap` in `OM2` or `UFOMKL`.",
-        "At 60,000 samples a certified fit takes {many-1/in a tenth of the time:.2f} of the exact kernels' time; "
-        "the error is {many-2/at most half a point more:lower}.",
+        "At 60,000 samples a certified fit takes {many-1/in a tenth of the time:.2f} of the exact kernels' "
+        "time; the error is {many-2/at most half a point more:lower}.",
     ),
     (
         "Do samples lack some of their cues?",
