@@ -125,8 +125,8 @@ CHOICES = (
         "Are there few labelled samples, and models of other classes?",
         "From five samples a class on `MKTL`; with fewer, no transfer, or try both.",
         "From five on it gains {mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed "
-        "animals, other classes:size} points on photographed animals and {mktl-3/MKTL beats NoTransfer from 5 "
-        "samples per class on on objects:size} on objects. With one sample a class it loses on objects.",
+        "animals, other classes:size} points on photographed animals and {mktl-3/MKTL beats NoTransfer from "
+        "5 samples per class on on objects:size} on objects. With one sample a class it loses on objects.",
     ),
     (
         "Does a sample have several labels at once?",
