@@ -164,7 +164,8 @@ caption_indicators.title(
 @figure("thesis-fig-5.4")
 def possible_names(run):
     """Which names may two faces have?"""
-    number, _ = next(draw.examples(news(run), n_faces=2, n_names=2))
+    examples = draw.examples(news(run), n_faces=2, n_names=2)
+    number = next(number for number, item in examples if item.n_candidates == item.n_free)
     _save_items(run, "thesis-fig-5.4", news(run), number)
 
 

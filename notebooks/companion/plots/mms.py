@@ -246,6 +246,7 @@ def draw_faces(ax, data, faces, columns):
     ax.set_xticks(36 + 72 * np.arange(n_columns), columns)
     ax.set_yticks(36 + 72 * np.arange(len(labels)), labels)
     ax.tick_params(length=0, labelsize=8)
+    ax.tick_params("x", labelsize=7)
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
 
@@ -285,7 +286,7 @@ def people(data, n=6):
         own = known & (data.names == name)
         of_training = np.flatnonzero(own & ~in_test)
         others = np.flatnonzero(known & ~own)
-        faces[name] = of_training[:4].tolist()
+        faces[name] = np.resize(of_training, 4).tolist()  # some again, of few
         for cue in data.face_cues.values():
             likeness = data.faces[others, cue] @ data.faces[of_training[0], cue]
             faces[name].append(others[likeness.argmax()])

@@ -204,7 +204,7 @@ def kinds(quality, chance, pictures, title):
     taken = table[table["taken"] != ""]
     for kind, kernel in zip(taken["kind"], taken["kernel"], strict=True):
         corner = grid.columns.get_loc(kernel) - 0.5, grid.index.get_loc(kind) - 0.5
-        ax.add_patch(Rectangle(corner, 1, 1, fill=False, linewidth=2.5))
+        ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=GREEN, linewidth=3))
     frames = [f"{row.kernel_name}, taken by {row.taken}" for row in taken.itertuples()]
     white = f"white: always the larger class ({chance:.0%}); framed:"
     ax.set_xlabel("\n".join([white, *frames]), fontsize=8)
