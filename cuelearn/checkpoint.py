@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["Changing", "Checkpoint"]
-
 
 class Changing:
     """Base of objects within an estimator that `partial_fit` changes.
@@ -23,17 +21,15 @@ class Changing:
 
 
 class Checkpoint:
-    """Attributes of an estimator and of all `Changing` objects within it, and states of random generators.
-
-    Costs a copy of each object's attributes by reference; no array is copied.
-    """
+    """Attributes of an estimator and of all `Changing` objects within it, and states of random generators; no
+    array is copied."""
 
     def __init__(self, estimator):
         self.estimator = estimator
         self.take()
 
     def take(self):
-        """Make the present state the one to return to."""
+        """Note the state to return to."""
         objects = {}
         generators = {}
         _collect(self.estimator, objects, generators)

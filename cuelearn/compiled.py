@@ -17,8 +17,6 @@ from numba.extending import register_jitable
 
 from cuelearn.expect import warn_user
 
-__all__ = ["njit", "inlined", "inner", "loop", "with_steps", "CompilationNotice"]
-
 #: Bytes of a checksum.
 LENGTH = hashlib.sha256().digest_size
 
@@ -26,8 +24,8 @@ LENGTH = hashlib.sha256().digest_size
 class SoundFiles(IndexDataCacheFile):
     """Index and code files that begin with the checksum of what follows.
 
-    A killed job or a full disk leaves files that numba cannot read, and bytes changed within code crash the
-    process. Here a damaged file is removed with a warning, and its function compiled again.
+    Damaged code crashes the process. Here such a file is removed with a warning, and its function compiled
+    again.
     """
 
     announced = False
@@ -117,8 +115,8 @@ def inner(function=None, **options):
 
 @functools.cache
 def with_steps(function, steps, compiled=loop):
-    """A compiled function with `steps`, a tuple of functions, in place of those of these names that it calls,
-    also in others that it calls. Both forms share a file of code, where the types of arguments differ."""
+    """A compiled function with `steps`, a tuple of functions, in place of those of these names, also in
+    others that it calls. Both forms share a file of code, where the types of arguments differ."""
     names = {**function.py_func.__globals__, **{step.__name__: step for step in steps}}
     for name in set(function.py_func.__code__.co_names) & names.keys():
         inner = getattr(names[name], "py_func", None)
@@ -129,8 +127,7 @@ def with_steps(function, steps, compiled=loop):
     return compiled(copied)
 
 
-#: For functions with one caller: written into it before it is compiled, one level less at which all that they
-#: call is compiled again.
+#: For functions with one caller: one level less at which all that they call is compiled again.
 inlined = njit(inline="always", _nrt=False, no_cfunc_wrapper=True)
 
 
@@ -139,12 +136,11 @@ PATIENCE = 3.0
 
 
 class CompilationNotice(Listener):
-    """Names the function of this package that is being compiled, not loaded from the cache, every `PATIENCE`
-    seconds of compilation.
+    """Names the function of this package that is being compiled, every `PATIENCE` seconds of compilation.
 
-    It looks at the clock when a function begins or ends, also one that is called by the named one. It prints
-    to stderr, in a notebook to stdout, since Jupyter shows stderr in red. The listener stays registered,
-    because numba iterates over its listeners while it notifies them.
+    It looks at the clock when a function begins or ends, also one that is called by the named one. In a
+    notebook it prints to stdout, since Jupyter shows stderr in red. The listener stays registered, because
+    numba iterates over its listeners while it notifies them.
     """
 
     def __init__(self):

@@ -1,8 +1,7 @@
 """The one way to check what a caller gives: the value as it is used, or a sentence that names it.
 
 A check stands where the value enters; inner functions trust it. Constructor parameters of estimators are
-checked by their `_parameter_constraints` instead. `warn_user` warns at the caller's line, `require` names the
-extra that a missing package belongs to.
+checked by their `_parameter_constraints` instead.
 """
 
 import math
@@ -13,25 +12,13 @@ from importlib.util import find_spec
 
 import numpy as np
 
-__all__ = [
-    "expect",
-    "expect_among",
-    "expect_distinct",
-    "expect_instance",
-    "expect_list",
-    "expect_shape",
-    "expect_word",
-    "require",
-    "warn_user",
-]
-
-#: Kinds of a value: a number, the entries of an array, and numpy's codes of the entries' types.
+#: Kinds of a value: a number, the entries of an array, numpy's codes of the entries' types, their type.
 KINDS = {
-    "float": ("a number", "numbers", "fiub"),
-    "real": ("a number", "real numbers", "fiub"),
-    "int": ("an integer", "integers", "iu"),
-    "whole": ("an integer", "integers", "fiu"),
-    "bool": ("True or False", "booleans", "biuf"),
+    "float": ("a number", "numbers", "fiub", np.float64),
+    "real": ("a number", "real numbers", "fiub", None),
+    "int": ("an integer", "integers", "iu", np.int64),
+    "whole": ("an integer", "integers", "fiu", np.int64),
+    "bool": ("True or False", "booleans", "biuf", bool),
 }
 
 
@@ -131,20 +118,17 @@ def as_entries(value, kind):
             entries = np.array(entries.tolist())
     except ValueError:
         return None, "rows of different lengths"
-    codes = KINDS[kind][2]
+    _, _, codes, dtype = KINDS[kind]
     if entries.size == 0:
         codes += "f"  # of an empty list
     if entries.dtype.kind not in codes:
         return None, f"dtype {entries.dtype} of shape {entries.shape}"
-    if kind == "float":
-        return entries.astype(np.float64, copy=False), ""
     if kind == "real":
         return in_single_or_double(entries), ""
-    dtype = {"int": np.int64, "whole": np.int64, "bool": bool}[kind]
     wrong = np.zeros(entries.shape, dtype=bool)
     if kind == "bool":
         wrong = (entries != 0) & (entries != 1)
-    elif entries.dtype.kind == "f":
+    elif kind != "float" and entries.dtype.kind == "f":
         wrong = (entries != np.floor(entries)) | ~(np.abs(entries) < 2**63)
     if wrong.any():
         return None, str(entries[wrong][0])
@@ -152,7 +136,7 @@ def as_entries(value, kind):
 
 
 def in_single_or_double(entries):
-    """Half precision as float32, more than double as float64, all others as they are."""
+    """Half precision as float32, more than double as float64, others as they are."""
     if entries.dtype == np.float16:
         return entries.astype(np.float32)
     if entries.dtype.kind == "f" and entries.dtype not in (np.float32, np.float64):
@@ -192,7 +176,7 @@ def good_entries(entries, low, high, above, finite):
 
 def description(kind, shape, words, low, high, above, finite):
     """What is expected, after "must"."""
-    number, entries, _ = KINDS[kind]
+    number, entries, *_ = KINDS[kind]
     within = ""
     if above is not None:
         within = f" > {limit(above)}"
@@ -207,11 +191,9 @@ def description(kind, shape, words, low, high, above, finite):
         entries = f"finite {entries}"
     if shape == ():
         return f"be {listed([*map(repr, words), number + within])}"
-    if not isinstance(shape, list):
-        shape = [shape]
-    if len(shape) == 1 and len(shape[0]) == 1 and isinstance(shape[0][0], str):
+    if len(shape) == 1 and isinstance(shape[0], str):
         return f"be a list of {entries}{within}"
-    return f"have shape {listed(map(shape_text, shape))} and hold {entries}{within}"
+    return f"have shape {shape_text(shape)} and hold {entries}{within}"
 
 
 def limit(value):
@@ -221,7 +203,11 @@ def limit(value):
 
 
 def shape_text(shape):
-    return str(tuple(shape)).replace("'", "")
+    """A shape, or several ones to choose from."""
+    shapes = [shape]
+    if isinstance(shape, list):
+        shapes = shape
+    return listed([str(tuple(lengths)).replace("'", "") for lengths in shapes])
 
 
 def listed(texts):
@@ -235,13 +221,8 @@ def expect_shape(name, value, shape, hint=""):
     """`value`, an array, matrix or DataFrame of this shape, as in `expect`, or a ValueError."""
     given = np.shape(value)
     if not fits(given, shape):
-        wanted = shape
-        if not isinstance(shape, list):
-            wanted = [shape]
         remedy = hint and f"; {hint}"
-        raise ValueError(
-            f"{name} must have shape {listed(map(shape_text, wanted))}, got shape {given}{remedy}"
-        )
+        raise ValueError(f"{name} must have shape {shape_text(shape)}, got shape {given}{remedy}")
     return value
 
 
@@ -268,14 +249,12 @@ def expect_distinct(name, values):
 
 
 def expect_word(name, value, words):
-    """`value`, one of the words, or a ValueError."""
     if not isinstance(value, str) or value not in words:
         raise ValueError(f"{name} must be {listed(map(repr, words))}, got {value!r}")
     return value
 
 
 def expect_instance(name, value, cls):
-    """`value`, an instance of the class, or a TypeError."""
     if not isinstance(value, cls):
         raise TypeError(f"{name} must be a {cls.__name__}, got {type(value).__name__}")
     return value

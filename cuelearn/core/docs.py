@@ -4,8 +4,6 @@ import inspect
 import re
 import textwrap
 
-__all__ = ["TEXTS", "documented"]
-
 #: name -> (type and range, text); defaults come from the constructor.
 TEXTS = {
     "kernels": (
@@ -26,9 +24,9 @@ TEXTS = {
         "list of (name, prior) or (name, prior, columns), or None",
         "Prior knowledge. A prior is a fitted estimator with `decision_function` (or else `predict_proba`), "
         'trained on any features, or "passthrough": the columns are scores. `columns` of X are its features '
-        "(all by default). It must not be trained on the new samples: its scores on them are better than "
-        "those on others, and are trusted too much. `fit` and `predict` also take scores as arrays. A clone "
-        "keeps its priors; in a parameter grid wrap them in `sklearn.frozen.FrozenEstimator`.",
+        "(all by default). It must not be trained on the new samples, on which its scores would be too good. "
+        "`fit` and `predict` also take scores as arrays. A clone keeps its priors; in a parameter grid wrap "
+        "them in `sklearn.frozen.FrozenEstimator`.",
     ),
     "scaling": (
         '{"rms", "max", None}',
@@ -129,12 +127,22 @@ TEXTS = {
     "n_solved_": ("int", "Number of SVMs solved."),
 }
 
+#: Several entries by one name.
+GROUPS = {
+    "rounds": "$C $class_weight $tol $max_iter $missing $normalize $memory",
+    "run": "$missing $normalize $memory $random_state $callback $verbose",
+    "of_run_": "$dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_",
+    "of_classes_": "$classes_ $kernel_weights_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ "
+    "$history_ $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_",
+    "shared_": "$classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ "
+    "$n_solved_ $n_updates_ $converged_",
+}
 MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)
 
 
 def documented(cls, texts=None):
-    """Class decorator: docstring lines ``$C $p`` become the entries of `TEXTS` and of `texts`, with defaults
-    from the constructor."""
+    """Class decorator: docstring lines ``$C $p`` become the entries of `TEXTS`, `texts` and `GROUPS`, with
+    defaults from the constructor."""
     if cls.__doc__ is None:  # python -OO
         return cls
     texts = {**TEXTS, **(texts or {})}
@@ -149,10 +157,9 @@ def documented(cls, texts=None):
             if default is not inspect.Parameter.empty:
                 kind += f", default {default:g}" if name == "memory" else f", default {default!r}"
             lines.append(f"{indent}{name} : {kind}".replace("'", '"'))
-            lines += textwrap.wrap(
-                text, 105, initial_indent=indent + "    ", subsequent_indent=indent + "    "
-            )
+            lines += textwrap.indent(textwrap.fill(text, 101 - len(indent)), indent + "    ").splitlines()
         return "\n".join(lines)
 
-    cls.__doc__ = MARKS.sub(entries, cls.__doc__)
+    separate = re.sub(r"\$(\w+)", lambda mark: GROUPS.get(mark[1], mark[0]), cls.__doc__)
+    cls.__doc__ = MARKS.sub(entries, separate)
     return cls

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import (
-    HasMethods,
+    HasMethods,  # noqa: F401 - imported from here
     Interval,
     Options,
     StrOptions,
@@ -20,24 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from cuelearn.checkpoint import Changing, Checkpoint
 from cuelearn.core.storage import read_model, write_model
 from cuelearn.kernels.specifications import KERNELS, MISSING, Kernel, as_kernel
-
-__all__ = [
-    "COUNT",
-    "JOBS",
-    "NON_NEGATIVE",
-    "POSITIVE",
-    "RANDOM_STATE",
-    "SEQUENCE",
-    "Estimator",
-    "HasMethods",
-    "KernelLike",
-    "Number",
-    "ScoreClassifier",
-    "StrOptions",
-    "load",
-    "parameters",
-    "validated",
-]
 
 
 class Number(Interval):
@@ -68,12 +50,8 @@ NON_NEGATIVE = [Number(Real, 0, None, closed="left")]
 COUNT = [Number(Integral, 1, 2**31 - 1, closed="both")]
 JOBS = [Number(Integral, -(2**31), -1, closed="both"), Number(Integral, 1, 4096, closed="both"), None]
 SEQUENCE = [list, tuple, np.ndarray]
-RANDOM_STATE = [
-    Number(Integral, 0, 2**32 - 1, closed="both"),
-    np.random.Generator,
-    np.random.RandomState,
-    None,
-]
+SEED = Number(Integral, 0, 2**32 - 1, closed="both")
+RANDOM_STATE = [SEED, np.random.Generator, np.random.RandomState, None]
 
 
 def parameters(cls):
@@ -85,11 +63,8 @@ def parameters(cls):
 
 
 def validated(method):
-    """Decorator of `fit` and `partial_fit`: checks the parameters.
-
-    After a call that raises or is interrupted the estimator is as before it, or as at the last
-    ``self._checkpoint.take()`` of a method that keeps whole visits.
-    """
+    """Decorator of `fit` and `partial_fit`: checks the parameters. After a call that raises or is interrupted
+    the estimator is as before it, or at the last ``self._checkpoint.take()``."""
 
     @functools.wraps(method)
     def checked(self, *args, **kwargs):
@@ -112,8 +87,8 @@ def validated(method):
 
 
 class Estimator(Changing, BaseEstimator):
-    """Base of the package's estimators: parameters are checked against `_parameter_constraints`; a saved
-    model consists of its constructor's arguments and `_fitted_state()`."""
+    """Base of the package's estimators; a saved model consists of its constructor's arguments and
+    `_fitted_state()`."""
 
     _parameter_constraints = {
         "C": REGULARIZATION,
@@ -139,8 +114,7 @@ class Estimator(Changing, BaseEstimator):
     _get_param_names = classmethod(functools.cache(BaseEstimator._get_param_names.__func__))
 
     def get_params(self, deep=True):
-        """Parameters by name; `deep` adds nested ones, such as ``kernel__gamma`` or
-        ``kernels__colour__gamma``."""
+        """Parameters by name; `deep` adds nested ones, such as ``kernels__colour__gamma``."""
         params = super().get_params(deep=deep)
         for path, kernel in self._kernels_within().items() if deep else ():
             if "__" in path:
@@ -161,18 +135,18 @@ class Estimator(Changing, BaseEstimator):
                 self._put_kernel(path, value)
                 continue
             owner, _, name = path.rpartition("__")
-            known = {}
+            kernel = None
             if owner in within:
-                known = as_kernel(within[owner]).get_params()
-            if name in known:  # all of a kernel's at once: it is checked as a whole
-                paths = {other: f"{owner}__{other}" for other in known}
+                kernel = as_kernel(within[owner])
+            if kernel is not None and name in kernel.get_params():  # all at once: it is checked as a whole
+                paths = {other: f"{owner}__{other}" for other in kernel.get_params()}
                 changes = {other: params[at] for other, at in paths.items() if at in params}
-                self._put_kernel(owner, replace(as_kernel(within[owner]), **changes))
+                self._put_kernel(owner, replace(kernel, **changes))
             elif hasattr(getattr(self, path.partition("__")[0], None), "set_params"):
                 super().set_params(**{path: value})
             else:
-                known = sorted(self.get_params())
-                raise ValueError(f"Invalid parameter {path!r} for estimator {self}. Valid are: {known}.")
+                valid = sorted(self.get_params())
+                raise ValueError(f"Invalid parameter {path!r} for estimator {self}. Valid are: {valid}.")
         return self
 
     def _kernels_within(self):
@@ -200,7 +174,7 @@ class Estimator(Changing, BaseEstimator):
         setattr(self, head, kernel)
 
     def _validate_params(self):
-        """Check parameters that changed since the last check."""
+        """Check the parameters that changed."""
         valid = vars(self).get("_valid_parameters", {})
         missing = object()
         given = {name: getattr(self, name) for name in self._get_param_names()}
@@ -230,11 +204,10 @@ class Estimator(Changing, BaseEstimator):
         vars(self).update(copy.deepcopy(held))
 
     def save(self, path):
-        """Save the fitted model to one .npz file without pickle, atomically; `load` reads it.
+        """Save the fitted model to an .npz file without pickle, atomically; `load` reads it.
 
-        The new file is read and tried as by `load` before it replaces an earlier one; ValueError if that
-        fails. A callback and a `random_state` that is not a seed are omitted; TypeError if anything else
-        needs pickle.
+        The file is tried before it replaces an earlier one; ValueError if that fails. A callback and a
+        `random_state` that is not a seed are omitted; TypeError if anything else needs pickle.
         """
         check_is_fitted(self)
         write_model(path, self, lambda model: model._try_out())
@@ -243,9 +216,8 @@ class Estimator(Changing, BaseEstimator):
     def load(cls, path, *, memory=4e9):
         """Load a model written by `save`, after a check of its checksum.
 
-        `memory` is the limit in bytes of the unpacked file; a larger file is refused before it is read.
-        ValueError, with the name of the file, if it is damaged, altered, of another format, or holds another
-        class.
+        `memory` is the limit in bytes of the unpacked file. ValueError, with the name of the file, if it is
+        larger, damaged, altered, of another format, or holds another class.
         """
         model = read_model(path, memory, lambda model: model._try_out())
         if not isinstance(model, cls):
@@ -261,10 +233,10 @@ class Estimator(Changing, BaseEstimator):
             warnings.simplefilter("ignore")
             scores = self._score_ones()
             classes = self.classes_
-        by_target = [(scores, classes)]
-        if isinstance(scores, list):
-            by_target = zip(scores, classes, strict=True)
-        for scores, known in by_target:
+        if not isinstance(scores, list):
+            scores = [scores]
+            classes = [classes]
+        for scores, known in zip(scores, classes, strict=True):
             fits = scores.size == len(known) or scores.size == 1 and len(known) == 2
             if not (fits and np.all(scores < np.inf)):
                 raise ValueError("its arrays do not give each class a score")
@@ -303,8 +275,7 @@ class ScoreClassifier(ClassifierMixin, Estimator):
     def decision_function(self, X):
         """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
 
-        X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`;
-        sparse X where `fit` takes it.
+        X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`.
         """
         return self._decision_of(self._class_scores(X))
 

@@ -22,21 +22,6 @@ import numpy as np
 from cuelearn.compiled import njit
 from cuelearn.expect import expect, expect_word
 
-__all__ = [
-    "KERNEL_FACTOR",
-    "kernel_factor",
-    "competitor",
-    "margins",
-    "mean_loss",
-    "conjugate_exponent",
-    "resolve_p",
-    "group_norm",
-    "link_weights",
-    "ROUNDING",
-    "SOLVED",
-    "first_best",
-]
-
 KERNEL_FACTOR = {"multiclass": 1.0, "hinge": 0.5}
 
 
@@ -77,11 +62,6 @@ def mean_loss(scores, labels, weights=1.0):
     return float((weights * np.maximum(0.0, 1.0 - margin)).mean())
 
 
-def conjugate_exponent(p):
-    """Conjugate exponent ``q = p / (p - 1) >= 2`` of `p` in (1, 2]."""
-    return p / (p - 1.0)
-
-
 def resolve_p(p, n_kernels):
     r"""The group-norm exponent in (1, 2] and its conjugate, floats p, q; or a ValueError.
 
@@ -90,11 +70,9 @@ def resolve_p(p, n_kernels):
     """
     p = expect("p", p, above=1, high=2, words=("auto",))
     if p == "auto":
-        q = 2.0
-        if n_kernels > 0:
-            q = max(2.0, 2.0 * math.log(n_kernels))
+        q = max(2.0, 2.0 * math.log(max(1, n_kernels)))
         return q / (q - 1.0), q
-    return p, conjugate_exponent(p)
+    return p, p / (p - 1.0)
 
 
 @njit(cache=True)
@@ -150,7 +128,7 @@ def link_weights(norms, threshold, q, out):
     return largest * math.exp(log_norm)
 
 
-#: Scores that differ by less are equal. Different shares of n samples differ by at least 1 / n.
+#: Scores that differ by less are equal.
 ROUNDING = 1e-9
 #: Relative difference below which losses of solvers that stop at a tolerance are equal.
 SOLVED = 1e-3
@@ -160,7 +138,7 @@ def first_best(scores, losses=None):
     """Index of the first of the highest scores, or, with `losses`, of the first of these with the least loss.
 
     Scores within `ROUNDING` of the highest are equal, as are losses within `SOLVED` of the least; NaN is
-    never chosen. List the simplest first: it wins ties.
+    never chosen.
 
     Examples
     --------

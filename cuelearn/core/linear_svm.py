@@ -12,8 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.expect import warn_user
 
-__all__ = ["LinearSolution", "linear_svm"]
-
 #: Bytes of a block of scaled rows.
 BLOCK = 2_000_000
 #: Largest step, relative to the step to the boundary.
@@ -21,7 +19,7 @@ SHORT = 0.995
 
 
 class LinearSolution(NamedTuple):
-    """A solved linear SVM; `dual_coef` is feasible, with the objective `dual`, a lower bound."""
+    """`dual_coef` is feasible, with the objective `dual`, a lower bound."""
 
     coef: np.ndarray
     intercept: float
@@ -32,7 +30,6 @@ class LinearSolution(NamedTuple):
 
     @property
     def gap(self):
-        """Duality gap relative to the objective."""
         if self.primal > 0.0:
             return (self.primal - self.dual) / self.primal
         return 0.0
@@ -57,8 +54,7 @@ def longest_step(values, direction):
 
 
 def factorise(matrix, diagonal):
-    """Lower Cholesky factor, with a small increase of the `diagonal` (its indices) if rounding requires
-    it."""
+    """Lower Cholesky factor; the entries at `diagonal` are increased if rounding requires it."""
     extra = 1e-15 * float(matrix[diagonal].max())
     for _ in range(8):
         factor, failed = dpotrf(matrix, lower=1, clean=0)
@@ -88,10 +84,7 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
         return LinearSolution(np.zeros(d), float(signs[0]), np.zeros(n), 0.0, 0.0, 0)
     # in units of C: a in [0, c], features times sqrt(C), objective over C
     scale = np.sqrt(C)
-    if weights is None:
-        c = np.ones(n)
-    else:
-        c = np.asarray(weights, dtype=np.float64)
+    c = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     column = scale
     if free_bias:
         column = 1.0
@@ -154,10 +147,8 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
 
         _, da, dv, dxi = direction(-a * v, -room * xi)
         length = longest_step(positives, np.concatenate([da, -da, dv, dxi]))
-        ahead = float((a + length * da) @ (v + length * dv) + (room - length * da) @ (xi + length * dxi)) / (
-            2 * n
-        )
-        centre = mu * (ahead / mu) ** 3
+        ahead = (a + length * da) @ (v + length * dv) + (room - length * da) @ (xi + length * dxi)
+        centre = mu * (float(ahead) / (2 * n) / mu) ** 3
         step, da, dv, dxi = direction(centre - a * v - da * dv, centre - room * xi + da * dxi)
         length = longest_step(positives, np.concatenate([da, -da, dv, dxi]))
         length = min(1.0, SHORT * length)

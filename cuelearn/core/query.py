@@ -14,16 +14,6 @@ from cuelearn.core.formulas import competitor
 from cuelearn.core.samples import labels_of, labels_within
 from cuelearn.expect import expect
 
-__all__ = [
-    "MarginQuery",
-    "Query",
-    "RandomQuery",
-    "RequestedLabels",
-    "ThresholdQuery",
-    "requested_labels",
-    "score_margin",
-]
-
 
 @njit(cache=True)
 def score_margin(scores):
@@ -36,15 +26,13 @@ def score_margin(scores):
 
 
 class Query(ABC):
-    """Base of the rules; ``limits(start, n)`` are those of visits start, ..., start + n - 1 of a stream."""
-
     @abstractmethod
     def limits(self, start, n):
-        """The largest margins at which visits request the label, shape (n,)."""
+        """The largest margins at which visits start, ..., start + n - 1 request the label, shape (n,)."""
 
 
 def uniform_draws(seed, start, n):
-    """Draws start, ..., start + n - 1 of a generator: the same for any division of a stream into batches."""
+    """The same for any division of a stream into batches."""
     return np.random.Generator(np.random.PCG64(seed).advance(start)).random(n)
 
 
@@ -55,7 +43,7 @@ class MarginQuery(Query):
     OM2 and OMCL update below a margin of 1, which is the unit of `b`. For a Perceptron of two classes on
     separable data with inputs of norm at most X, :math:`b = X^2` keeps the bound on the (expected) mistakes
     that all labels give: the paper's :math:`X^2 / 2` refers to :math:`|w \cdot x|`, half the margin of two
-    class scores. Smaller values request fewer labels; see the book's page on few labels for measured errors.
+    class scores. Smaller values request fewer labels; the book's page on few labels has measured errors.
 
     Parameters
     ----------
@@ -146,7 +134,7 @@ class RandomQuery(Query):
 class RequestedLabels:
     """Labels that a function of the position in a batch returns on request; as an array, class indices.
 
-    Slices stay unread. ValueError for a label outside `classes`.
+    Slices stay unread.
     """
 
     def __init__(self, estimator, read, classes, positions):

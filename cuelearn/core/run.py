@@ -9,8 +9,6 @@ import pandas as pd
 
 from cuelearn.checkpoint import Changing
 
-__all__ = ["BAR_AFTER", "Record", "Run", "history_of", "progress"]
-
 # seconds before a bar appears
 BAR_AFTER = 2.0
 
@@ -23,8 +21,7 @@ COLUMNS = (
 
 
 def progress(items=None, *, name, total=None, unit="it", verbose=False):
-    """A bar on stderr over `items`, or counted by `update`; it appears after `BAR_AFTER` and is removed at
-    the end."""
+    """A bar on stderr over `items`, or counted by `update`, which is removed at the end."""
     from tqdm.auto import tqdm  # looks for notebooks, which takes long
 
     options = {"desc": name, "total": total, "unit": unit, "delay": BAR_AFTER, "leave": False}
@@ -34,10 +31,9 @@ def progress(items=None, *, name, total=None, unit="it", verbose=False):
 class Run:
     """A loop over rounds, epochs or batches, each ended by `end`.
 
-    The clock stops while a row of the history is measured and while the callback runs. `callback` is called
-    with the state of the run and the step; a true result sets `stopped`. Several runs may share a `bar`.
-
-    `clock` returns seconds: elapsed time, or processor time with `time.process_time`.
+    `callback` is called, with the clock stopped, with the state of the run and the step; a true result sets
+    `stopped`. Several runs may share a `bar`. `clock` returns seconds, or processor time with
+    `time.process_time`.
     """
 
     clock = time.perf_counter
@@ -58,7 +54,7 @@ class Run:
 
     @contextmanager
     def under_bar(self, name, total=None, unit="round"):
-        """A progress bar, which rows advance, in place of an outer one."""
+        """A progress bar in place of an outer one."""
         outer = self.bar
         try:
             with progress(name=name, total=total, unit=unit, verbose=self.verbose) as self.bar:
@@ -70,13 +66,12 @@ class Run:
         self._started = self.clock()
 
     def pause(self):
-        """Stop the clock, unless it stands still."""
         if self._started is not None:
             self.seconds += self.clock() - self._started
         self._started = None
 
     def add(self, *, done=1, note="", **row):
-        """Append a row to the history, with the seconds until now; the bar advances by `done`."""
+        """Append a row to the history; the bar advances by `done`."""
         self.pause()
         row["seconds"] = self.seconds
         self.rows.append({name: row[name] for name in COLUMNS if name in row})
@@ -95,12 +90,10 @@ class Run:
         return self.stopped
 
     def history(self):
-        """The rows so far as a DataFrame."""
         return history_of(self.rows)
 
 
 def history_of(rows):
-    """The DataFrame of the rows of a run."""
     known = {name for row in rows for name in row}
     return pd.DataFrame(rows, columns=[name for name in COLUMNS if name in known])
 

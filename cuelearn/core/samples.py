@@ -10,9 +10,8 @@ Weight 2 duplicates a sample, weight 0 omits it. Multiplied by :math:`CW`, the l
 :math:`C s_i c_{y_i}`, as in scikit-learn's SVC.
 """
 
-import numbers
 import warnings
-from numbers import Number
+from numbers import Integral, Number
 
 import numpy as np
 from scipy.sparse import issparse
@@ -31,39 +30,16 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.stack import refuse_kernels
 
-__all__ = [
-    "given_kernels",
-    "new_samples",
-    "training_samples",
-    "validate_samples",
-    "FLOATS",
-    "as_generator",
-    "classes_and_labels",
-    "classes_of_stream",
-    "labels_of",
-    "labels_within",
-    "single_samples",
-    "warn_if_sorted",
-    "warn_of_classes",
-    "check_sample_weight",
-    "class_weights",
-    "loss_weights",
-    "repeated_rows",
-    "visit_weights",
-    "with_weight",
-]
-
 
 def given_kernels(kernels):
-    """The parameter `kernels` as checked triples, or None."""
     if kernels is None:
         return kernels
     return check_kernels(kernels)
 
 
 def validate_samples(estimator, X, *y, used, **options):
-    """scikit-learn's `validate_data`, with zeros for invalid numbers in columns that no cue uses; `used`
-    returns the triples of all cues."""
+    """scikit-learn's `validate_data`, for invalid numbers in columns that no cue uses; `used` returns the
+    triples of all cues."""
     if issparse(X) and "accept_sparse" not in options:
         remedy = "use X.toarray(), or TruncatedSVD(100).fit_transform(X)"
         raise TypeError(f"{type(estimator).__name__} takes dense samples, got a sparse X: {remedy}")
@@ -87,11 +63,11 @@ def training_samples(estimator, X, y, *, used, **options):
     refuse_kernels(X)
     X = as_samples(X)
     checked, y = validate_samples(estimator, X, y, used=used, dtype=FLOATS, **options)
-    return X if hasattr(X, "iloc") else checked, y
+    return X if is_frame(X) else checked, y
 
 
 def new_samples(estimator, X, *, used, **options):
-    """Samples to predict, an array or the DataFrame; the kernels check the columns of the latter."""
+    """Samples to predict, an array or the DataFrame, whose columns the kernels check."""
     X = as_samples(X)
     if is_frame(X) and len(X):
         validate_data(estimator, X, reset=False, skip_check_array=True)
@@ -132,7 +108,7 @@ def _without_unused(X, used, width=None, missing=False):
     return X
 
 
-#: Data types of samples; others are converted to the first.
+#: Types of samples; others are converted to the first.
 FLOATS = [np.float64, np.float32]
 
 
@@ -141,7 +117,7 @@ def as_generator(random_state):
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if random_state is not None and not (whole and random_state >= 0):
         raise ValueError(
             f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}"
@@ -150,7 +126,7 @@ def as_generator(random_state):
 
 
 def classes_of_stream(estimator, classes, fitted="classes_"):
-    """Classes of an online learner, set in the first call of `partial_fit`, and whether this is the first."""
+    """Classes of an online learner, and whether this is the first call of `partial_fit`."""
     if isinstance(classes, (set, frozenset)):
         classes = list(classes)
     if hasattr(estimator, fitted):
@@ -165,7 +141,7 @@ def classes_of_stream(estimator, classes, fitted="classes_"):
 
 
 def single_samples(rows, labels):
-    """Those of the rows whose class has no other row, and the remaining ones; ValueError if none remain."""
+    """Rows whose class has no other row, and the remaining ones; ValueError if none remain."""
     _, places, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
     several = counts[places] > 1
     if not several.any():
@@ -176,9 +152,8 @@ def single_samples(rows, labels):
 def labels_of(estimator, y, n_samples):
     """y as a 1-D array of one label per sample, or a ValueError."""
     if y is None:
-        raise ValueError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
-        )
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
     if callable(y):
         raise ValueError("y must be an array of labels; a function is for partial_fit with a query")
     with warnings.catch_warnings():  # a batch of a stream may hold few samples of many classes
@@ -213,7 +188,7 @@ def warn_if_sorted(estimator, labels, n_epochs):
 
 
 def warn_of_classes(estimator, labels, how, cure):
-    """Warn if one class comes after another: `how` they are visited, and what to do."""
+    """Warn if one class comes after another."""
     n_classes = np.unique(labels).size
     blocks = np.count_nonzero(np.diff(labels)) + 1 == n_classes
     if blocks and labels.size >= 10 * n_classes:
@@ -230,9 +205,9 @@ def _checked(sample_weight, n_samples):
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n_samples, sample_weight)
     weights = expect("sample_weight", sample_weight, shape=(n_samples,), low=0, high=LARGEST_WEIGHT)
-    positive = weights[weights > 0.0]
-    if positive.size and positive.min() < SMALLEST_WEIGHT:
-        raise ValueError(f"sample_weight must be 0 or at least {SMALLEST_WEIGHT:g}, got {positive.min():g}")
+    least = weights[weights > 0.0].min(initial=np.inf)
+    if least < SMALLEST_WEIGHT:
+        raise ValueError(f"sample_weight must be 0 or at least {SMALLEST_WEIGHT:g}, got {least:g}")
     return weights.copy()
 
 
@@ -257,10 +232,7 @@ def with_weight(labels, n_classes, sample_weight):
 
 
 def repeated_rows(sample_weight, most):
-    """Numbers of samples, each as often as its weight says, at most `most` of these evenly spaced.
-
-    Weights that are not whole numbers are divided by their mean and rounded.
-    """
+    """Numbers of samples, each as often as its weight, maybe divided by the mean, says; at most `most`."""
     counts = sample_weight
     if np.any(counts != np.round(counts)):
         counts = np.round(counts / counts[counts > 0.0].mean())
@@ -270,8 +242,7 @@ def repeated_rows(sample_weight, most):
 
 
 def visit_weights(sample_weight, n_samples, stream=False):
-    """Factors on the updates of an online learner, by default 1; a batch of a `stream` may have only
-    zeros."""
+    """Factors on the updates of an online learner; a batch of a `stream` may have only zeros."""
     if sample_weight is None:
         return np.ones(n_samples)
     return (_checked if stream else check_sample_weight)(sample_weight, n_samples)

@@ -17,13 +17,11 @@ from sklearn.base import BaseEstimator
 
 from cuelearn.expect import expect_instance
 
-__all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
-
 # 4: kernels have scikit-learn's gamma, formerly a divisor.
 FORMAT = 4
 KIND = "__kind__"
 
-#: Modules of classes that are not public, by where older files have them.
+#: Modules of classes that are not public, by those in older files.
 MOVED = {
     "cuelearn.mms.dist": "cuelearn.mms.naming",
     "cuelearn.omcl.perceptron": "cuelearn.omcl.learners",
@@ -32,10 +30,8 @@ MOVED = {
 
 
 def atomic_write(path, content, check=lambda temporary: None):
-    """Write text, bytes, or the output of a function of a file, atomically; returns the path.
-
-    If ``check(temporary)`` raises, a file at `path` stays as it was.
-    """
+    """Write text, bytes, or the output of a function of a file, atomically; returns the path. If
+    ``check(temporary)`` raises, a file at `path` stays as it was."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
@@ -55,7 +51,7 @@ def atomic_write(path, content, check=lambda temporary: None):
 
 
 def pack(value, where="the value"):
-    """Split a value into a part for JSON and its arrays by name; `unpack` is the inverse.
+    """A part for JSON, and arrays by name; `unpack` is the inverse.
 
     Named tuples, frozen dataclasses, and objects with ``_state()`` and ``_from_state(dict)`` must be of this
     package. TypeError, with the name `where`, for a value that needs pickle.
@@ -116,8 +112,8 @@ def _pack_frame(value, arrays, where):
 
 def _state_of(value, where):
     cls = type(value)
-    if cls.__module__.startswith("cuelearn.") and "<" not in cls.__qualname__:
-        kind = f"{cls.__module__}:{cls.__qualname__}"
+    kind = f"{cls.__module__}:{cls.__qualname__}"
+    if cls.__module__.startswith("cuelearn.") and "<" not in kind:
         if hasattr(cls, "_from_state"):
             return kind, value._state()
         if hasattr(cls, "_fields"):
@@ -125,18 +121,14 @@ def _state_of(value, where):
         if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
             return kind, {field.name: getattr(value, field.name) for field in dataclasses.fields(cls)}
     if _is_transformer(cls):
-        return f"{cls.__module__}:{cls.__qualname__}", dict(vars(value))
+        return kind, dict(vars(value))
     raise TypeError(f"{where} is a {cls.__name__}, which cannot be saved without pickle")
 
 
 def _is_transformer(cls):
-    """Whether it is a class of scikit-learn such as those in a `FeatureMap`, of plain attributes."""
-    return (
-        cls.__module__.startswith("sklearn.")
-        and "<" not in cls.__qualname__
-        and issubclass(cls, BaseEstimator)
-        and hasattr(cls, "transform")
-    )
+    """Whether it is a class of scikit-learn such as those in a `FeatureMap`."""
+    own = cls.__module__.startswith("sklearn.") and "<" not in cls.__qualname__
+    return own and issubclass(cls, BaseEstimator) and hasattr(cls, "transform")
 
 
 def unpack(plain, arrays):
@@ -171,8 +163,7 @@ def unpack(plain, arrays):
 
 
 def _class_of(kind):
-    """The class that a file names by "module:name", or None. A public one is looked up in its package,
-    wherever its module lies now."""
+    """The class that a file names by "module:name", or None; a public one is looked up in its package."""
     module, _, name = kind.partition(":")
     if module.startswith("sklearn."):
         cls = getattr(importlib.import_module(module), name, None)
@@ -240,8 +231,8 @@ def _read_npz(path, memory):
 
 
 def write_model(path, model, try_out=lambda model: None):
-    """Write a model to one .npz file without pickle, atomically; ValueError, and no change of the file, if it
-    cannot be read again or ``try_out`` raises."""
+    """Write a model to an .npz file; ValueError, and no change of the file, if it cannot be read again or
+    ``try_out`` raises."""
 
     def check(temporary):
         try:
@@ -253,7 +244,7 @@ def write_model(path, model, try_out=lambda model: None):
 
 
 def read_model(path, memory=4e9, try_out=lambda model: None):
-    """Read a file of `write_model`; ValueError if it is damaged or too large, or ``try_out`` raises."""
+    """ValueError if the file is damaged or too large, or ``try_out`` raises."""
     try:
         model = _read_npz(path, memory)
         try_out(model)

@@ -1,7 +1,5 @@
 """Ambiguous labels: bags from any labelled set (Luo and Orabona, NIPS 2010), and files of partial labels."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import math
@@ -65,10 +63,8 @@ class AmbiguousData(NamedTuple):
         return np.searchsorted(self.candidates.classes[0], self.y)
 
     def co_occurrence(self):
-        """Share of instances of class y (row) to which some candidate gives label z (column), a DataFrame.
-
-        It is 1 on the diagonal, 0 for a class without instances; shape (n_classes, n_classes).
-        """
+        """Share of instances of class y (row) to which some candidate gives label z (column): a DataFrame
+        (n_classes, n_classes), 1 on the diagonal, 0 for a class without instances."""
         classes = self.candidates.classes[0]
         labels = self.labels()
         counts = np.zeros((classes.size, classes.size))
@@ -83,13 +79,12 @@ def make_ambiguous(
     r"""Group labelled instances into bags with ambiguous labeling vectors (thesis 5.5).
 
     1. Two random pairings of the classes: *correlated* and *ambiguous* pairs.
-    2. Instances are grouped at random into bags of B. An instance has, with probability at least :math:`P_c`,
-       one of its class's correlated partner in its bag. (Of two classes of different size this holds for the
-       smaller.)
+    2. Instances are grouped at random into bags of B. An instance (of the smaller class of a pair) has, with
+       probability at least :math:`P_c`, one of its class's correlated partner in its bag.
     3. Each bag has a pool of labels: its own, and for each, with probability :math:`P_a`, the ambiguous
        partner.
-    4. L labeling vectors are made from the correct one: b is drawn uniformly from 1, ..., B; b instances are
-       drawn without replacement; each gets a label drawn uniformly from the pool without its own.
+    4. L labeling vectors are made from the correct one: b is drawn uniformly from 1, ..., B, then b
+       instances; each gets a label drawn uniformly from the pool without its own.
     5. The correct vector is inserted at a random position.
 
     Parameters
@@ -101,8 +96,8 @@ def make_ambiguous(
     bag_size : int, default=5
         B. The last bag is smaller if B does not divide n.
     n_candidates : int >= 0, default=10
-        L, the number of distinct ambiguous vectors, without the correct one. Over a pool of q labels there
-        are :math:`q^B - 1` wrong vectors: a bag with fewer than L gets all.
+        L, the number of distinct ambiguous vectors. A pool of q labels has :math:`q^B - 1`: a bag with fewer
+        than L gets all.
     p_correlated, p_ambiguous : float in [0, 1], default=0
         :math:`P_c` and :math:`P_a`. `ValueError` if the bags cannot hold that many couples.
     random_state : int, Generator or None
@@ -114,11 +109,11 @@ def make_ambiguous(
 
     Notes
     -----
-    The thesis does not define the event with probability at least :math:`P_c`; here an instance meets its
-    partner. Of a pair of classes of sizes :math:`n_a \ge n_b`, :math:`\lceil P_c n_b \rceil` couples are
-    formed and put into random bags first. Chance adds to this: of ten equal classes in bags of five 35%, 51%
-    and 68% meet for :math:`P_c` = 0, 0.25 and 0.5. Vectors of a bag depend on its labels only, as in
-    proposition 5.2. 60,000 instances with L = 100 take 2 s.
+    The thesis does not define the event with probability at least :math:`P_c`. Here, of a pair of classes of
+    sizes :math:`n_a \ge n_b`, :math:`\lceil P_c n_b \rceil` couples are put into random bags first. Chance
+    adds to this: of ten equal classes in bags of five 35%, 51% and 68% meet for :math:`P_c` = 0, 0.25 and
+    0.5. Vectors of a bag depend on its labels only, as in proposition 5.2. 60,000 instances with L = 100 take
+    2 s.
 
     Examples
     --------
@@ -135,13 +130,12 @@ def make_ambiguous(
     classes, labels = classes_and_labels(y)
     size = expect("bag_size", bag_size, kind="whole", low=1, high=y.size)
     L = expect("n_candidates", n_candidates, kind="whole", low=0)
-    for name, chance in (("p_correlated", p_correlated), ("p_ambiguous", p_ambiguous)):
-        expect(name, chance, low=0, high=1)
+    expect("p_correlated", p_correlated, low=0, high=1)
+    expect("p_ambiguous", p_ambiguous, low=0, high=1)
     n_pairs = classes.size // 2
     of_pairs, of_bags, of_vectors = as_generator(random_state).spawn(3)
-    correlated, ambiguous = (
-        of_pairs.permutation(classes.size)[: 2 * n_pairs].reshape(n_pairs, 2) for _ in range(2)
-    )
+    correlated = of_pairs.permutation(classes.size)[: 2 * n_pairs].reshape(n_pairs, 2)
+    ambiguous = of_pairs.permutation(classes.size)[: 2 * n_pairs].reshape(n_pairs, 2)
     order, starts = _group(labels, size, correlated, p_correlated, of_bags)
     partner = np.full(classes.size, -1)
     partner[ambiguous] = ambiguous[:, ::-1]
@@ -152,8 +146,8 @@ def make_ambiguous(
     with np.errstate(over="ignore"):
         wrong = np.minimum(np.diff(ends).astype(float) ** sizes - 1.0, float(L)).astype(np.int64)
     counts, entries = _vectors(labels, starts, pools, ends, wrong, of_vectors)
-    places = np.concatenate([[0], np.cumsum((wrong + 1) * sizes)])
-    bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes)]
+    places = np.cumsum((wrong + 1) * sizes)
+    bags = [part[: n * m].reshape(n, m) for part, n, m in zip(np.split(entries, places), counts, sizes)]
     last = ""
     if sizes[-1] != size:
         last = f" (the last of {sizes[-1]})"
@@ -161,7 +155,7 @@ def make_ambiguous(
     return AmbiguousData(
         X[order],
         y[order],
-        CandidateSet(bags, n_labels=classes.size, classes=[classes]),
+        CandidateSet(bags, classes=[classes]),
         order,
         classes[correlated],
         classes[ambiguous],
@@ -171,16 +165,17 @@ def make_ambiguous(
 
 
 def _group(labels, size, correlated, p_correlated, rng):
-    """Step 2: the order of the instances by bag, and the bags' boundaries."""
+    """Step 2: the order of the instances, and the bags' boundaries."""
     n = labels.size
     starts = np.append(np.arange(0, n, size), n)
     shuffled = rng.permutation(n)
     couples = []
-    for pair in correlated:
-        sides = [shuffled[labels[shuffled] == c] for c in pair]
-        needed = math.ceil(p_correlated * min(side.size for side in sides) - 1e-9)  # 0.07 * 100 > 7
-        couples.append(np.column_stack([side[:needed] for side in sides]))
-    couples = np.concatenate(couples) if couples else np.empty((0, 2), dtype=np.int64)
+    for a, b in correlated:
+        first = shuffled[labels[shuffled] == a]
+        second = shuffled[labels[shuffled] == b]
+        needed = math.ceil(p_correlated * min(first.size, second.size) - 1e-9)  # 0.07 * 100 > 7
+        couples.append(np.column_stack([first[:needed], second[:needed]]))
+    couples = np.concatenate(couples)
     seats = np.concatenate([np.arange(a, b - 1, 2) for a, b in zip(starts[:-1], starts[1:])])
     if len(couples) > seats.size:
         raise ValueError(
@@ -200,7 +195,7 @@ def _group(labels, size, correlated, p_correlated, rng):
 
 @njit(cache=True, nogil=True)
 def _pools(labels, starts, partner, chance, n_labels, rng):
-    """Step 3: the pools of labels of all bags, and their boundaries."""
+    """Step 3: the bags' pools of labels, and their boundaries."""
     n_bags = starts.size - 1
     pools = np.empty(2 * labels.size, dtype=np.int32)
     ends = np.zeros(n_bags + 1, dtype=np.int64)
@@ -300,9 +295,8 @@ class PartialData(NamedTuple):
     >>> from cuelearn.datasets import PartialData, Provenance
     >>> from cuelearn.mms import CandidateSet
     >>> origin = Provenance("toy", "original", "none", None, "none", "made here")
-    >>> sets = CandidateSet.from_indicator([[1, 1, 0], [0, 1, 1]])
-    >>> PartialData(np.eye(2, dtype=np.float32), np.array([0, 2]), sets, [], ["a", "b", "c"], "Two.", origin)
-    <toy, original: X (2, 2), 3 classes, 2.0 candidates each>
+    >>> PartialData(np.eye(2), [0, 1], CandidateSet([[[0], [1]], [[1]]]), [], ["a", "b"], "Two.", origin)
+    <toy, original: X (2, 2), 2 classes, 1.5 candidates each>
     """
 
     X: np.ndarray
@@ -362,10 +356,8 @@ def load_partial_labels(path):
         )
     rows = np.arange(len(X))
     if not all(np.array_equal(np.sort(np.concatenate(fold)), rows) for fold in folds):
-        raise DataFileError(
-            f"{file} must give in tr and te, for each fold, two parts that have each of the {len(X)} rows "
-            "once."
-        )
+        wanted = f"two parts that have each of the {len(X)} rows once"
+        raise DataFileError(f"{file} must give in tr and te, for each fold, {wanted}.")
     return PartialData(
         X.astype(np.float32),
         truth.argmax(axis=1),
@@ -391,8 +383,9 @@ def _partial_arrays(content):
     keys = ("features", "p_labels", "logitlabels")
     if turned:
         keys = ("data", "partial_target", "target")
-    dense = [arrays[key].toarray() if sparse.issparse(arrays[key]) else arrays[key] for key in keys]
-    X, possible, truth = (np.asarray(array) for array in dense)
+    X, possible, truth = (
+        arrays[key].toarray() if sparse.issparse(arrays[key]) else arrays[key] for key in keys
+    )
     if turned:
         possible = possible.T
         truth = truth.T

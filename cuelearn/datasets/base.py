@@ -1,7 +1,5 @@
 """Types of data sets, reading of bundled files, and helpers of loaders."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import io
@@ -24,17 +22,17 @@ class DataFileError(OSError):
 
     Examples
     --------
-    >>> from cuelearn.datasets import DataFileError, load_image_folder
+    >>> from cuelearn.datasets import DataFileError, load_partial_labels
     >>> try:
-    ...     load_image_folder("no/such/folder")
-    ... except DataFileError:
-    ...     print("not there")
-    not there
+    ...     load_partial_labels("no.mat")
+    ... except DataFileError as error:
+    ...     print(error)
+    no.mat is missing; no needs it.
     """
 
 
 class Provenance(NamedTuple):
-    """Origin of data, for captions and for the record of every figure.
+    """Origin of data.
 
     `tier` is ``"bundled"`` (real, shipped with the project), ``"generated"`` or ``"original"`` (the papers'
     own); `source` is the publication or the call that made it; `word` describes generated data:
@@ -44,8 +42,8 @@ class Provenance(NamedTuple):
     --------
     >>> from cuelearn.datasets import Provenance, load_htad
     >>> origin = load_htad().provenance
-    >>> isinstance(origin, Provenance), origin.name, origin.tier
-    (True, 'htad', 'bundled')
+    >>> isinstance(origin, Provenance), origin.tier
+    (True, 'bundled')
     """
 
     name: str
@@ -98,10 +96,9 @@ class CueData(NamedTuple):
     pixels: np.ndarray | None = None
 
     def triples(self, kernel, cues=None):
-        """Pair a kernel with each cue, for the ``kernels=`` argument of estimators.
+        """A list of (name, kernel, columns), for the ``kernels=`` argument of estimators.
 
-        `cues` selects and orders cues; all by default; `ValueError` for an unknown one. Returns a list of
-        (name, kernel, columns).
+        `cues` selects and orders cues; all by default; `ValueError` for an unknown one.
 
         Examples
         --------
@@ -110,11 +107,8 @@ class CueData(NamedTuple):
         [('cue 1', 'linear', slice(0, 3, None)), ('cue 4', 'linear', slice(9, 12, None))]
         """
         if cues is None:
-            wanted = list(self.cues)
-        else:
-            wanted = list(cues)
-        expect_among("cues", wanted, self.cues)
-        return [(cue, kernel, self.cues[cue]) for cue in wanted]
+            cues = self.cues
+        return [(cue, kernel, self.cues[cue]) for cue in expect_among("cues", list(cues), self.cues)]
 
     def __repr__(self):
         columns = range(self.X.shape[1])
@@ -129,12 +123,11 @@ class ImageData(NamedTuple):
     Attributes
     ----------
     images : sequence of ndarray of shape (height, width, 3), uint8
-        RGB, of any sizes; an array, or files that are read on access. The first three arguments suffice for
-        images in memory.
+        RGB, of any sizes; an array, or files that are read on access.
     y : ndarray of int64, shape (n,)
         Classes 0..M-1, named by `target_names`.
     frames : dict of str to ndarray of shape (n,)
-        Of each image: ``name``, and what else is known, such as ``thing`` and ``view`` of an emoji.
+        Of each image: ``name``, and for instance ``thing`` and ``view`` of an emoji.
     masks : sequence of ndarray of shape (height, width), bool, or None
         True on the object.
     description : str
@@ -169,10 +162,11 @@ class ImageData(NamedTuple):
 
 
 def data_directory():
-    """Directory of the bundled data: ``CUELEARN_BUNDLED``, that of the checkout, or that in the package."""
-    named = os.environ.get("CUELEARN_BUNDLED")
+    """``CUELEARN_BUNDLED``, the checkout's data, or that in the package."""
     package = Path(__file__).resolve().parents[1]
-    places = [Path(named)] if named else [package.parent / "data", package / "data"]
+    places = [package.parent / "data", package / "data"]
+    if os.environ.get("CUELEARN_BUNDLED"):
+        places = [Path(os.environ["CUELEARN_BUNDLED"])]
     for directory in places:
         if (directory / "datasets.json").is_file():
             return directory
@@ -183,7 +177,7 @@ def data_directory():
 
 
 def data_module(name, directory=""):
-    """The module ``data/<directory>/<name>.py``, a program stored with the data."""
+    """The program ``data/<directory>/<name>.py`` as a module."""
     module = f"cuelearn_data_{name}"  # one word: numba pickles a module's types by its name
     if module not in sys.modules:
         path = data_directory() / directory / f"{name}.py"
@@ -200,7 +194,7 @@ def simulator(name):
 
 
 def read_bundled(name):
-    """Entry of a bundled set in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`."""
+    """A bundled set: its entry in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`."""
     directory = data_directory()
     entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]
     path = directory / entry["file"]
@@ -211,9 +205,8 @@ def read_bundled(name):
     content = path.read_bytes()
     checksum = hashlib.sha256(content).hexdigest()
     if checksum != expected:
-        raise DataFileError(
-            f"The data file {path} is damaged: expected sha256 {expected}, found {checksum}. {mend}"
-        )
+        problem = f"is damaged: expected sha256 {expected}, found {checksum}"
+        raise DataFileError(f"The data file {path} {problem}. {mend}")
     licence = f"{entry['licence']} ({entry['licence_basis']})"
     origin = Provenance(name, "bundled", licence, expected, entry["citation"], entry["source"])
     return entry, np.load(io.BytesIO(content), allow_pickle=False), origin

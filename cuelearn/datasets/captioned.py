@@ -1,8 +1,6 @@
 """News items composed of real pictures: images with faces, and captions that name some of the people (thesis
 sections 5.6 and 5.7, appendix A). ``data/simulators/captions.py`` draws people and captions."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,8 +38,7 @@ _STYLES_STRANGER = 4
 
 
 class _Cast(NamedTuple):
-    """All drawings; the things used as identities, bodies and strangers; identities and strangers share no
-    family."""
+    """Drawings, and things: identities and strangers, which share no family, and bodies."""
 
     emoji: EmojiData
     people: np.ndarray
@@ -64,8 +61,7 @@ def _cast():
 
 
 def _deal(rng, wanted):
-    """A drawing of each requested thing, (n, 2) with -1 for none; drawings of a thing are used equally
-    often."""
+    """Drawings of things, (n, 2) with -1 for none; those of a thing are used equally often."""
     dealt = np.full(wanted.shape, -1, dtype=np.int32)
     for thing in np.unique(wanted[wanted >= 0]):
         own = rng.permutation(np.flatnonzero(_cast().emoji.thing == thing))
@@ -75,7 +71,7 @@ def _deal(rng, wanted):
 
 
 def _draw_samples(rng, kind, person, identity, n_strangers, verb):
-    """Drawings of faces and bodies, int32 (n, 2, 2), angles of bodies, and a seed for other changes."""
+    """Drawings of faces and bodies, int32 (n, 2, 2), angles of bodies, and seeds of other changes."""
     cast = _cast()
     n = kind.size
     false = kind == _FALSE
@@ -100,13 +96,15 @@ def _looks(samples, angles, seeds, body=False):
         rng = np.random.default_rng([part, seed])
         colour = rng.integers(0, 256, 3, dtype=np.uint8)
         drawn = [mildly_changed(pictures[k], rng, turn) for k, turn in zip(drawings, turns) if k >= 0]
-        middle = drawn[0].shape[1] // 2
-        whole = drawn[0] if len(drawn) == 1 else np.hstack([drawn[0][:, middle:], drawn[1][:, :middle]])
+        whole = drawn[0]
+        if len(drawn) == 2:
+            middle = whole.shape[1] // 2
+            whole = np.hstack([whole[:, middle:], drawn[1][:, :middle]])
         yield before(whole, colour)
 
 
 def _described(looks, cues):
-    """Square roots of the counts of each cue, scaled to norm 1; the columns of each."""
+    """Square roots of the shares of each cue, scaled to norm 1; the columns of each."""
     described = {cue: [] for cue in cues}
     for look in looks:
         picture = Picture(look)
@@ -121,24 +119,22 @@ class CaptionedData(NamedTuple):
     Attributes
     ----------
     captions : list of str
-        N texts.
     regions : list of list of Region
-        Boxes of each item: its faces in no particular order; with poses, each is followed by its upper body.
+        Each item's faces in no particular order; with poses, each is followed by its upper body.
     faces, poses : ndarray of float32, shape (n, d)
-        One row per face and per body, item by item, in the order of `regions`; poses None without bodies.
+        One row per face and per body, in the order of `regions`; poses None without bodies.
     bag_sizes : ndarray of int, shape (N,)
         Faces of each item.
     names, verbs : ndarray of str, shape (n,)
         The person and the action (None without poses), mentioned or not; ``"null"`` for a false detection.
     is_test, has_position : ndarray of bool, shape (N,)
-        Test items; whether the caption gives positions.
+        Test items; items whose caption gives positions.
     vocabulary : Vocabulary
         All names of the captions, in the order of `labels`, and all verbs.
     description : str
     provenance : Provenance
     labels : ndarray of str
-        All names: identities by decreasing frequency, people who are mentioned but never pictured, the long
-        tail.
+        Identities by decreasing frequency, people who are mentioned but never pictured, the long tail.
     mentions : DataFrame
         A row for every name in every caption, in the order of the text: ``item``, ``name`` (index into
         `labels`), ``face`` (row of `faces`, -1 if not pictured), ``verb`` (``"null"`` if none), ``place`` (as
@@ -148,7 +144,7 @@ class CaptionedData(NamedTuple):
     things : ndarray of str, shape (n,)
         The thing drawn as each face; for a false detection, in its left half.
     samples : ndarray of int32, shape (n, 2, 2)
-        Rows of `load_emoji` of each face and each body: one, or two for a false detection; -1 for no drawing.
+        Rows of `load_emoji` of each face and each body: one, or two for a false detection; -1 for none.
     angles : ndarray of float64, shape (n, 2)
         Rotation of the drawings of bodies in degrees.
     seeds : ndarray of int64, shape (n,)
@@ -156,7 +152,7 @@ class CaptionedData(NamedTuple):
     sizes : ndarray of int, shape (N, 2)
         Width and height of each image.
     face_cues, pose_cues : dict of str to slice
-        Columns of `faces` and `poses` by cue; the latter None without poses.
+        Columns of `faces` and `poses`; the latter None without poses.
 
     Examples
     --------
@@ -197,9 +193,7 @@ class CaptionedData(NamedTuple):
     @property
     def mentioned(self):
         """Whether the item's caption has the face's name, (n,)."""
-        seen = np.zeros(self.names.size, dtype=bool)
-        seen[self.mentions["face"][self.mentions["face"] >= 0]] = True
-        return seen
+        return np.isin(np.arange(self.names.size), self.mentions["face"])
 
     def caption_mentions(self, item):
         """Mentions in an item's caption, in order: list of `cuelearn.mms.Mention`."""
@@ -231,8 +225,8 @@ class CaptionedData(NamedTuple):
         Returns
         -------
         ndarray of str, shape (n,), or (n, 2) with `verbs` (corpora with poses)
-            The face's name, and the verb of that person in the caption; ``"null"`` for words that are not in
-            the item's caption or not modelled.
+            The face's name, and that person's verb; ``"null"`` for words that are not in the item's caption
+            or not modelled.
         """
         if verbs is not None and self.poses is None:
             raise ValueError("verbs must be None for a corpus without poses")
@@ -255,10 +249,10 @@ class CaptionedData(NamedTuple):
 
     def __repr__(self):
         what = f"{self.bag_sizes.size} items, faces {self.faces.shape} {self.faces.dtype}"
-        poses = ", poses"
-        if self.poses is None:
-            poses = ""
-        return f"<{self.provenance.name}, composed: {what}, {self.labels.size} names{poses}>"
+        names = f"{self.labels.size} names"
+        if self.poses is not None:
+            names += ", poses"
+        return f"<{self.provenance.name}, composed: {what}, {names}>"
 
 
 def _known(what, words, known):
@@ -289,22 +283,22 @@ def make_captioned(
 
     **Faces.** A face is a mildly changed drawing on a plain colour, as in `EmojiData.on_backgrounds`. A
     *stranger*, of the long tail, is a thing that no identity uses; a *false detection* joins the right half
-    of one drawing and the left half of another. As in the thesis, items are split at random: test faces are
-    other changes of the training drawings. Columns: ``"HSV 2x2"`` (288) and ``"PHOG 2"`` (192) of
-    `image_cues`: square roots of shares, each cue of norm 1.
+    of one drawing and the left half of another. Items are split at random: test faces are other changes of
+    the training drawings. Columns: ``"HSV 2x2"`` (288) and ``"PHOG 2"`` (192) of `image_cues`: square roots
+    of shares, each cue of norm 1.
 
     **Poses** (``kind="poses"``). A body is a piece of clothing, rotated by k times 36 degrees for verb k of
     the ten `VERBS`, plus up to 15 degrees of scatter; its cues are ``"PHOG 2"``, ``"derivatives 2x2"`` (256)
     and ``"gist"`` (288).
 
-    **Captions**, from about 70 templates. Some faces are of strangers who are not mentioned, some names of
-    people who are not pictured; a name occurs once in an image and in a caption. Spatial indicators, such as
-    "(L)", ", left," or "from left to right", agree with the boxes.
+    **Captions**, from about 70 templates. Strangers are not mentioned, some names are of people who are not
+    pictured; a name occurs once in an image and in a caption. Spatial indicators, such as "(L)", ", left," or
+    "from left to right", agree with the boxes.
 
-    **Shares.** Numbers of items, faces and items with spatial indicators, and maximal numbers of faces per
-    image and names per caption are those of the thesis's data. Other shares were set, without any learner, so
-    that RANDOM, which draws a candidate labeling without seeing a face, has the accuracy of tables 5.1 and
-    5.3 (with each protocol for its own names).
+    **Shares.** Numbers of items, faces and items with spatial indicators, and most faces per image and names
+    per caption are those of the thesis's data. Other shares were set so that RANDOM, which draws a candidate
+    labeling without seeing a face, has the accuracy of tables 5.1 and 5.3 (with each protocol for its own
+    names).
 
     Parameters
     ----------
@@ -337,9 +331,8 @@ def make_captioned(
 
     References
     ----------
-    M. Guillaumin, J. Verbeek and C. Schmid (2010). Multiple instance metric learning from automatically
-    labeled bags of faces. ECCV. Jie Luo, B. Caputo and V. Ferrari (2009). Who's doing what: joint modeling of
-    names and verbs for simultaneous face and pose annotation. NIPS.
+    Guillaumin, Verbeek and Schmid: Multiple instance metric learning from automatically labeled bags of
+    faces, ECCV 2010. Jie Luo, Caputo and Ferrari: Who's doing what, NIPS 2009.
 
     Examples
     --------
@@ -350,28 +343,19 @@ def make_captioned(
     """
     expect_word("kind", kind, ("news", "poses"))
     poses = kind == "poses"
-    protocols = ("I", "II")
-    if poses:
-        protocols = ("I",)
-    expect_word("protocol", protocol, protocols)
+    expect_word("protocol", protocol, ("I",) if poses else ("I", "II"))
     world = simulator("captions")
+    most_names = world.N_IDENTITIES
     if poses:
-        full = world.POSES_SIZE
+        defaults = world.POSES_SIZE, 60, world.POSES_TEST / world.POSES_SIZE
+    elif protocol == "I":
+        defaults = world.FULL_SIZE, most_names, 0.2
     else:
-        full = world.FULL_SIZE
-    n = full
-    if n_items is not None:
-        n = expect("n_items", n_items, kind="whole", low=20)
-    most = world.N_IDENTITIES
-    n_names = (
-        (60 if poses else most)
-        if n_names is None
-        else expect("n_names", n_names, kind="whole", low=30, high=most)
-    )
-    if test_share is None:
-        test_share = {"I": 0.2, "II": 1 - world.TRAIN_PROTOCOL_2 / world.FULL_SIZE}[protocol]
-        if poses:
-            test_share = world.POSES_TEST / world.POSES_SIZE
+        defaults = world.FULL_SIZE, most_names, 1 - world.TRAIN_PROTOCOL_2 / world.FULL_SIZE
+    given = n_items, n_names, test_share
+    n, n_names, test_share = (d if value is None else value for value, d in zip(given, defaults))
+    n = expect("n_items", n, kind="whole", low=20)
+    n_names = expect("n_names", n_names, kind="whole", low=30, high=most_names)
     exponent = expect("exponent", exponent, low=0)
     p_correlated = expect("p_correlated", p_correlated, low=0, high=1)
     test_share = expect("test_share", test_share, low=0, high={"I": 0.9, "II": 0.8}[protocol])
@@ -383,9 +367,8 @@ def make_captioned(
     spelled = np.array([*VERBS, NULL])
     mentions = pd.DataFrame(made.mentions, columns=["item", "name", "face", "verb", "place"])
     mentions["verb"] = spelled[mentions["verb"]]
-    kind_of, person, verb = (
-        np.array([getattr(face, field) for face in made.faces]) for field in ("kind", "person", "verb")
-    )
+    people = pd.DataFrame(made.faces)
+    kind_of, person, verb = (people[field].to_numpy() for field in ("kind", "person", "verb"))
     numbers = np.where(kind_of == _STRANGER, made.first_stranger + person, person)
     numbers[kind_of == _FALSE] = -1
     drawn = _draw_samples(sample_rng, kind_of, person, made.identity, made.n_strangers, verb)

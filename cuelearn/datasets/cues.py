@@ -1,7 +1,5 @@
 """Cues of images: those of the papers (thesis section 3.4, appendix A) and of photographs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import partial
@@ -48,10 +46,7 @@ from cuelearn.datasets.descriptors import (
 from cuelearn.expect import expect, expect_among, expect_distinct, expect_list
 from cuelearn.kernels import RBF, Chi2
 
-__all__ = [
-    *("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES", "VALUES"),
-    *("cue_kernels", "describe", "image_cues"),
-]
+__all__ = [*("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES"), *("cue_kernels", "image_cues")]
 
 #: The four of table 3.2, in its order (its CRFH is ``LxLy``).
 OBJECT_CUES = ("LxLy", "DirC", "colour", "shape")
@@ -77,23 +72,20 @@ def cue_kernels(data, cues=None):
     >>> [(name, kernel.quantity) for name, kernel, _ in cue_kernels(image_cues(images, ["colour", "DirC"]))]
     [('colour', 'chi2'), ('DirC', 'chi2')]
     """
-    # Imported here: it loads compiled code, which describing images does not need.
-    wanted = cues
-    if cues is None:
-        wanted = list(data.cues)
-    return [triple for cue in wanted for triple in data.triples(RBF() if cue in VALUES else Chi2(), [cue])]
+    kernels = data.triples(Chi2(), cues)
+    return [(cue, RBF() if cue in VALUES else kernel, columns) for cue, kernel, columns in kernels]
 
 
 class Cue(NamedTuple):
-    """`describe` maps a `Picture` to float32 (width,). For a cue of words it also takes the step of the
-    patches and returns `LocalDescriptors`, which the vocabulary `words` turns into a histogram."""
+    """`describe` maps a `Picture` to float32 (width,), or, with the step of patches, to `LocalDescriptors`,
+    which the vocabulary `words` turns into a histogram."""
 
     describe: Callable
     words: str | None = None
 
 
 def _counted(bins, *arguments):
-    """Over the object only if its mask is known."""
+    """Over the object if its mask is known."""
     return Cue(lambda picture: shares(bins(picture, *arguments), picture.mask))
 
 
@@ -154,8 +146,7 @@ def _with_cells(names, cells):
 CUES = _all_cues()
 #: Cues that are not histograms.
 VALUES = ("HOG", "gist", "moments", "pixels")
-#: 39 cues of 18 descriptors (colour, texture, edges, words, shape), as many as the papers' kernels of
-#: Caltech-101.
+#: 39 cues of 18 descriptors, as many as the papers' kernels of Caltech-101.
 EMOJI_CUES = (
     *_with_cells(
         ["HSV", "hue words", "LBP", "self-similarity", "words", "large words", "derivatives"],
@@ -178,11 +169,8 @@ KIND_CUES = (
 def describe(
     data, cues, *, rows=None, vocabularies=None, step=8, size=240, n_jobs=None, verbose=False, name="cues"
 ):
-    """Values of cues, a dict of float32 arrays (n, width), for all images or `rows`.
-
-    Cues whose words are not in `vocabularies`, a dict of fitted `BagOfWords`, give a list of
-    `LocalDescriptors` of patches `step` pixels apart.
-    """
+    """Values of cues, a dict of float32 arrays (n, width), for all images or `rows`. Cues whose words are not
+    in `vocabularies`, a dict of fitted `BagOfWords`, give lists of `LocalDescriptors`."""
     from joblib import Parallel, delayed
 
     images = data.images
@@ -244,7 +232,7 @@ def _describe(rows, images, masks, names, cues, words, step, size):
 
 
 def _at_size(image, mask, size):
-    """The picture and its mask, scaled down if the shorter side exceeds `size` pixels."""
+    """The picture, scaled down if the shorter side exceeds `size` pixels."""
     check_image(image)
     factor = 1
     if size is not None:
@@ -287,9 +275,8 @@ def image_cues(
     large words    2n_words  as bow, with patches of 64 x 64 pixels
     =============  ========  =====================================================================
 
-    The first three count over the object only if masks are known. The cues from RGB on, `PHOTO_CUES`, are for
-    photographs: except for the pyramid, one half describes the whole image, the other an ellipse in its
-    middle.
+    The first three count over the object if masks are known. Those from RGB on, `PHOTO_CUES`, are for
+    photographs: but for the pyramid, one half describes the whole image, one an ellipse in its middle.
 
     Further cues are computed per cell of the image, with lengths in 32ths of the shorter side: RGB, HSV, LAB,
     LBP, derivatives, directions, words, large words, hue words, self-similarity, corner words and corner hue
@@ -304,20 +291,19 @@ def image_cues(
     cues : sequence of str, default=PHOTO_CUES
         The thesis uses colour, LxLy and bow for places, and `OBJECT_CUES`.
     train : array of int or of bool, optional
-        Rows from which vocabularies are learnt; ``data.train`` by default. Cues that learn need it, so that
+        Rows from which vocabularies are learnt; ``data.train`` by default. Cues of words need it, so that
         test rows are not used by mistake; ``np.arange(n)`` selects all.
     size : int or None, default=240
         Images (with masks) whose shorter side has more pixels are scaled down to it; None keeps all sizes.
     n_words : int, default=300
         Size of each vocabulary.
     vocabulary : BagOfWords or dict of str to BagOfWords, optional
-        An unfitted `BagOfWords` sets how vocabularies are learnt, such as ``BagOfWords(100, step=4)`` for
-        pictures of 64 pixels. Fitted ones, by the name of the words (``"hue words"``, for all cells), or one
-        for all, are used instead of learning.
+        How vocabularies are learnt, such as ``BagOfWords(100, step=4)`` for pictures of 64 pixels; or fitted
+        ones, by the name of the words (``"hue words"``, for all cells), or one for all.
     random_state : int, default=0
         Seed of the vocabularies.
     n_jobs : int, default=1
-        Processes; -1 uses all cores. Results are bitwise equal for any number.
+        Processes; -1 uses all cores. Results are bitwise equal.
     verbose : bool, default=False
         Show progress bars.
 
@@ -398,11 +384,9 @@ def _learnt_words(data, cues, bag, train, options):
 def _check_cues(data, cues):
     """The cues as a tuple: known, unique, and with the data that they need."""
     if not isinstance(data, ImageData):
-        is_path = isinstance(data, str | os.PathLike)
-        if is_path:
+        given = type(data).__name__
+        if isinstance(data, str | os.PathLike):
             given = f"the path {os.fspath(data)!r}"
-        else:
-            given = type(data).__name__
         raise TypeError(
             f"data must be an ImageData, got {given}: load_image_folder(path) opens a folder of images, "
             "ImageData(images, y, names_of_classes) takes arrays."

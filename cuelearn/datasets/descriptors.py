@@ -1,11 +1,9 @@
 """Descriptors of one picture: histograms of colours and patterns, edges, the silhouette, visual words.
 
-Ranges and bins are fixed, so that a descriptor depends on its picture only. Histograms over cells are shares
-of the pixels of the whole picture; lengths scale with the picture by `unit`. Functions of patches return
-descriptors (n, width), rows and columns of the centres, and the picture's shape.
+Ranges and bins are fixed. Histograms over cells are shares of the pixels of the whole picture; lengths scale
+with the picture by `unit`. Functions of patches return descriptors (n, width), rows and columns of the
+centres, and the picture's shape.
 """
-
-from __future__ import annotations
 
 import itertools
 import math
@@ -29,23 +27,13 @@ __all__ = ["BagOfWords", "count_words"]
 RESPONSE_RANGE = 0.2
 #: Least scale-normalised gradient magnitude of a pixel with a direction, an edge of 6 grey levels.
 FLAT_MAGNITUDE = 0.01
-SHAPE_CELLS = 24  # of a silhouette, per side
 PYRAMID = (1, 2, 4)  # cells per side, by level
-PYRAMID_SECTORS = 16
-PYRAMID_SMOOTHING = 1.5
 LAB_BINS = 8  # per channel; lightness from 0 to 100, colours from -LAB_RANGE to LAB_RANGE
 LAB_RANGE = 110.0
-LBP_PATTERNS = 59  # of eight neighbours: 58 uniform ones, and one for all others
 DERIVATIVE_BINS = 8
-SECTORS = 36
 PHOG_SECTORS = 12  # of half a turn; signed: twice as many
-HOG_CELLS = 8
-HOG_ORIENTATIONS = 8
-GIST_SIDE = 32
-GIST_CELLS = 4
 GIST_ORIENTATIONS = 6
 GIST_WAVELENGTHS = (4.0, 4.0 * math.sqrt(2.0), 8.0)  # of a picture of 32 pixels
-PIXELS = 8  # per side
 
 
 @cache
@@ -108,7 +96,7 @@ def _derivatives(picture, scale):
 
 
 def scaled(image, factor):
-    """The image at another size, by Lanczos' filter, after averaging if it is much larger."""
+    """The image at another size, by Lanczos' filter."""
     require("images", "PIL")
     from PIL import Image
 
@@ -117,7 +105,7 @@ def scaled(image, factor):
 
 
 def in_the_middle(rows, columns, height, width):
-    """Whether points lie in the central ellipse with semi-axes a third of the sides: 35 % of the area."""
+    """Whether points lie in the central ellipse with semi-axes a third of the sides."""
     return ((rows - height / 2) / (height / 3)) ** 2 + ((columns - width / 2) / (width / 3)) ** 2 <= 1
 
 
@@ -126,9 +114,8 @@ def check_image(image):
     shape = getattr(image, "shape", None)
     dtype = getattr(image, "dtype", None)
     if shape is None or len(shape) != 3 or shape[2] != 3 or dtype != np.uint8 or 0 in shape:
-        if shape is None:
-            given = type(image).__name__
-        else:
+        given = type(image).__name__
+        if shape is not None:
             given = f"shape {tuple(shape)} of {dtype}"
         hint = ""
         if isinstance(image, str | os.PathLike):
@@ -198,22 +185,19 @@ def lab_bins(picture):
 
 
 def lbp_bins(picture):
-    """Local binary patterns (Ojala, Pietikainen and Maenpaa, 2002) of eight neighbours, one unit away."""
+    """Local binary patterns (Ojala, Pietikainen and Maenpaa, 2002) of eight neighbours, one unit away: 58
+    uniform ones, and one for all others."""
     radius = picture.unit
     levels = np.rint(picture.grey * 255).astype(np.uint8)
     framed = np.pad(levels, radius + 1, mode="edge")
-    patterns = (
-        skimage("feature").local_binary_pattern(framed, 8, radius, method="nri_uniform").astype(np.int32)
-    )
-    return [patterns[radius + 1 : -radius - 1, radius + 1 : -radius - 1]], LBP_PATTERNS
+    patterns = skimage("feature").local_binary_pattern(framed, 8, radius, method="nri_uniform")
+    return [patterns[radius + 1 : -radius - 1, radius + 1 : -radius - 1].astype(np.int32)], 59
 
 
 def field_bins(picture, filters, scales, bins):
-    """Bins of derivatives: composed receptive field histograms (Linde and Lindeberg, 2004).
-
-    "LxLy": the joint bin of both derivatives at each scale. "DirC": the sector of the direction at all scales
-    jointly, with an extra sector for flat pixels.
-    """
+    """Bins of derivatives: composed receptive field histograms (Linde and Lindeberg, 2004). "LxLy": both
+    derivatives jointly at each scale; "DirC": sectors of the direction, one of flat pixels, at all scales
+    jointly."""
     if filters == "LxLy":
         size = bins**2
         indices = []
@@ -249,7 +233,7 @@ def derivative_bins(picture):
 
 def direction_bins(picture):
     """ "DirC" at half a unit."""
-    return field_bins(picture, "DirC", (picture.unit / 2,), SECTORS)
+    return field_bins(picture, "DirC", (picture.unit / 2,), 36)
 
 
 # ---- histograms of bins, float32
@@ -311,12 +295,12 @@ def phog(level, signed, picture):
 def shape_pyramid(picture):
     """Orientations of edges, weighted by contrast, in the image, its quarters and sixteenths (Bosch et al.,
     2007)."""
-    grey = skimage("filters").gaussian(skimage("color").rgb2gray(picture.image), PYRAMID_SMOOTHING)
+    grey = skimage("filters").gaussian(skimage("color").rgb2gray(picture.image), sigma=1.5)
     n = PYRAMID[-1]
     cell = (grey.shape[0] // n, grey.shape[1] // n)
     grey = grey[: n * cell[0], : n * cell[1]]
     # one block for the image: all cells have the same norm
-    cells = skimage("feature").hog(grey, PYRAMID_SECTORS, cell, (n, n), block_norm="L1", feature_vector=False)
+    cells = skimage("feature").hog(grey, 16, cell, (n, n), block_norm="L1", feature_vector=False)
     cells = cells.reshape(n, n, -1)
     parts = [cells.reshape(side, n // side, side, n // side, -1) for side in PYRAMID]
     levels = [part.sum(axis=(1, 3)).ravel() for part in parts]
@@ -327,9 +311,9 @@ def shape_pyramid(picture):
 
 
 def hog(picture):
-    """Oriented gradients (Dalal and Triggs, 2005): 8 x 8 cells, blocks of 2 x 2."""
-    size = tuple(side // HOG_CELLS for side in picture.grey.shape)
-    return skimage("feature").hog(picture.grey, HOG_ORIENTATIONS, size, (2, 2)).astype(np.float32)
+    """Eight orientations of gradients (Dalal and Triggs, 2005): 8 x 8 cells, blocks of 2 x 2."""
+    size = tuple(side // 8 for side in picture.grey.shape)
+    return skimage("feature").hog(picture.grey, 8, size, (2, 2)).astype(np.float32)
 
 
 @lru_cache(maxsize=4)
@@ -354,15 +338,14 @@ def gist(picture):
     """Mean magnitude of each Gabor filter in each of 4 x 4 cells (Oliva and Torralba, 2001)."""
     from scipy.fft import fft2, ifft2
 
-    factor = GIST_SIDE / min(picture.image.shape[:2])
+    factor = 32 / min(picture.image.shape[:2])
+    grey = picture.grey
     if factor < 1:
         grey = grey_levels(scaled(picture.image, factor))
-    else:
-        grey = picture.grey
     bank, margin = _gabor_bank(grey.shape)
     spectrum = fft2(np.pad(grey, margin, mode="symmetric"))
     inner = tuple(slice(margin, margin + side) for side in grey.shape)
-    return pooled(np.abs(ifft2(bank * spectrum))[:, *inner], GIST_CELLS)
+    return pooled(np.abs(ifft2(bank * spectrum))[:, *inner], 4)
 
 
 def pooled(values, n):
@@ -376,7 +359,7 @@ def pooled(values, n):
 
 
 def pixels(picture):
-    return pooled(np.moveaxis(picture.image, 2, 0) / np.float32(255), PIXELS)
+    return pooled(np.moveaxis(picture.image, 2, 0) / np.float32(255), 8)
 
 
 def moments(picture):
@@ -397,7 +380,7 @@ def silhouette(picture):
     columns = mask.sum(axis=0)
     area = int(rows.sum())
     side = 3.0 * math.sqrt(area)
-    size = SHAPE_CELLS
+    size = 24
     edges = side * (np.arange(size + 1) / size - 0.5)
     covered = mask.astype(np.float64)
     for axis, counts in enumerate((rows, columns)):
@@ -419,21 +402,17 @@ def _between(values, edges, axis):
     return np.moveaxis(np.diff(at_edges, axis=0), 0, axis)
 
 
-LARGEST_VALUE, FLAT_NORM = 0.2, 1e-5  # of a patch: clipping, and the norm that counts as 0
+FLAT_NORM = 1e-5  # of a patch, counts as 0
 HUES = 36
 RADII, ANGLES = (2, 3, 4, 5), 12  # of self-similarity, in units
 NOISE = 0.02**2  # mean squared difference of grey values that counts as 0
-MAX_CORNERS = 50
 MAX_IMAGES, MAX_DESCRIPTORS = 500, 50_000  # for a vocabulary
-CORNER_THRESHOLD = 0.01  # relative to the strongest corner
 CORNER_NOISE = 1e-12  # far below the response to one grey level, far above rounding
 
 
 class LocalDescriptors(NamedTuple):
-    """The (n, width) descriptors of one image for a cue of words, and their positions.
-
-    Those `central` give half of the histogram; or each of `n_cells` cells has its own histogram.
-    """
+    """Descriptors (n, width) of one image: those `central` give half of the histogram, or each of `n_cells`
+    cells has its own."""
 
     descriptors: np.ndarray
     central: np.ndarray | None = None
@@ -445,11 +424,8 @@ class LocalDescriptors(NamedTuple):
 
 
 def dense_patches(picture, step):
-    """Upright patches on a grid with the layout of SIFT (Lowe, 2004): 4 x 4 cells of 8 orientations.
-
-    Descriptors are normalised, clipped at 0.2, normalised again and stored as bytes; opposite gradients are
-    equal.
-    """
+    """Upright patches on a grid, as in SIFT (Lowe, 2004): 4 x 4 cells of 8 orientations, opposite ones equal,
+    normalised, clipped at 0.2, normalised again and stored as bytes."""
     grey = picture.grey
     if min(grey.shape) < 4 * step:
         raise ValueError(
@@ -458,7 +434,7 @@ def dense_patches(picture, step):
         )
     patches = np.lib.stride_tricks.sliding_window_view(_edge_cells(grey, step), (4, 4), axis=(0, 1))
     histograms = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 128)
-    for most in (LARGEST_VALUE, 1.0):
+    for most in (0.2, 1.0):
         lengths = np.sqrt((histograms**2).sum(axis=1, keepdims=True) + FLAT_NORM**2)
         histograms = np.minimum(histograms / lengths, most)
     descriptors = np.minimum(np.rint(512 * histograms), 255).astype(np.uint8)
@@ -548,8 +524,8 @@ def _corners(picture):
         response[margin:-margin, margin:-margin],
         min_distance=unit,
         threshold_abs=CORNER_NOISE,
-        threshold_rel=CORNER_THRESHOLD,
-        num_peaks=MAX_CORNERS,
+        threshold_rel=0.01,
+        num_peaks=50,
         exclude_border=False,
     )
 
@@ -606,10 +582,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, images, y=None, rows=None):
-        """Learn the vocabulary from images, or from the local descriptors of each.
-
-        `rows` are the training images; all by default. Only drawn images are read.
-        """
+        """Learn the vocabulary from images or the local descriptors of each, of `rows` or all; only drawn
+        ones are read."""
         from sklearn.cluster import MiniBatchKMeans
         from threadpoolctl import threadpool_limits
 
@@ -626,10 +600,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             sample.append(descriptors[np.sort(rng.permutation(len(descriptors))[:quota])])
         sample = np.concatenate(sample).astype(np.float32)
         if len(sample) < self.n_words:
-            raise ValueError(
-                f"images must give at least n_words = {self.n_words} descriptors, got {len(sample)} "
-                f"from {len(drawn)} images."
-            )
+            wanted = f"at least n_words = {self.n_words} descriptors"
+            raise ValueError(f"images must give {wanted}, got {len(sample)} from {len(drawn)} images.")
         seed = int(rng.integers(2**31))
         clusters = MiniBatchKMeans(self.n_words, batch_size=2048, n_init=1, max_iter=20, random_state=seed)
         with threadpool_limits(1):  # fixes the order of sums

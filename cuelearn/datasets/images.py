@@ -1,11 +1,8 @@
 """Images: emoji in eight styles, with names, subgroups and keywords by Unicode, and labelled folders.
 
 ``data/build.py`` makes the files of emoji; ``data/README.md`` credits every style and lists omitted drawings
-and things drawn alike. Images in folders are read on access; `DataFileError` names what is missing, empty,
-unreadable, or not laid out as described.
+and things drawn alike.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,16 +14,7 @@ import numpy as np
 from cuelearn.datasets.base import DataFileError, ImageData, Provenance, data_directory, read_bundled
 from cuelearn.expect import expect, expect_among, expect_list, expect_word, require
 
-__all__ = [
-    "EMOJI_STYLES",
-    "EmojiData",
-    "before",
-    "changed_picture",
-    "load_emoji",
-    "mildly_changed",
-    "load_image_folder",
-    "read_image",
-]
+__all__ = ["EMOJI_STYLES", "EmojiData", "load_emoji", "load_image_folder", "read_image"]
 
 #: In the order of the pictures. The last two are share-alike, in a separate file.
 EMOJI_STYLES = (
@@ -43,13 +31,12 @@ _LIGHT = 0.25
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EmojiData:
-    """Drawings of things, and attributes of the things.
+    """Drawings of things.
 
     Attributes
     ----------
     pictures : ndarray of uint8, shape (n, 64, 64, 4)
-        Red, green, blue and alpha (0 for background); by style, in Unicode's order. Unpacked on first access,
-        in a second.
+        Red, green, blue and alpha; by style, in Unicode's order. Unpacked on first access, in a second.
     style : ndarray of str, shape (n,)
         One of `EMOJI_STYLES`.
     thing : ndarray of int64, shape (n,)
@@ -57,9 +44,8 @@ class EmojiData:
     names, group, subgroup : ndarray of str, shape (n_things,)
         Such as "red apple", "food-drink", "food-fruit".
     family : ndarray of int64, shape (n_things,)
-        Equal for things that some style draws alike, such as red and green apple or the clock faces. A split
-        by things keeps a family together; at most one thing of a family can be a class that shape
-        distinguishes.
+        Equal for things that some style draws alike, such as red and green apple or the clock faces: a split
+        by things keeps a family together, and shape distinguishes at most one of its things.
     keywords : ndarray of int8, shape (n_things, n_keywords)
         1 if Unicode CLDR gives the thing this keyword.
     keyword_names : ndarray of str, shape (n_keywords,)
@@ -94,7 +80,7 @@ class EmojiData:
         """Labelled RGB images, each on a plain colour, for `image_cues`.
 
         The colour is uniform in RGB and depends only on the thing, the style and the seed. Only cues that use
-        ``masks`` (shape, moments; colour, LxLy and DirC, which count over the object) know the outline.
+        ``masks`` (shape, moments, colour, LxLy and DirC) know the outline.
 
         Parameters
         ----------
@@ -104,9 +90,9 @@ class EmojiData:
         rows : array of int or of bool, optional
             The pictures, in this order; all by default.
         n_views : int, default=1
-            Consecutive pictures of each drawing: the drawing, then mildly changed ones, rotated by up to 15
+            Consecutive pictures of each drawing: itself, then mildly changed ones, rotated by up to 15
             degrees, scaled by 0.75 to 1, moved by up to 6% of the side, with up to 25% less or more light.
-            Keep views of one drawing on one side of a split.
+            Keep them on one side of a split.
         random_state : int, default=0
             Seed of the colours and the changes.
 
@@ -132,28 +118,23 @@ class EmojiData:
         seed = expect("random_state", random_state, kind="whole", low=0)
         n_views = expect("n_views", n_views, kind="whole", low=1)
         every = np.arange(len(self.thing))
+        if rows is None:
+            rows = every
         try:
-            if rows is None:
-                rows = every
-            else:
-                rows = every[np.asarray(rows)]
+            rows = every[np.asarray(rows)]
         except IndexError as error:
             raise ValueError(f"rows must be rows of {len(every)} pictures or a mask: {error}.") from None
         thing = self.thing[rows]
         style = self.style[rows]
         family = self.family[thing]
-        values = {
-            "name": self.names[thing],
-            "family": self.names[family],
-            "subgroup": self.subgroup[thing],
-            "group": self.group[thing],
-            "style": style,
-        }
+        names = self.names[thing]
+        values = {"name": names, "family": self.names[family], "subgroup": self.subgroup[thing]}
+        values |= {"group": self.group[thing], "style": style}
         expect_word("target", target, values)
         targets, y = np.unique(values[target], return_inverse=True)
         pictures, colours = self._views(rows, n_views, seed)
-        names = [f"{self.names[k]}, {one}" for k, one in zip(thing, style, strict=True)]
-        frames = {"name": np.array(names), "thing": thing, "style": style, "family": family, "drawing": rows}
+        names = np.array([f"{name}, {by}" for name, by in zip(names, style, strict=True)])
+        frames = {"name": names, "thing": thing, "style": style, "family": family, "drawing": rows}
         frames = {name: np.repeat(values, n_views) for name, values in frames.items()}
         frames["view"] = np.tile(np.arange(n_views), len(rows))
         return ImageData(
@@ -231,35 +212,26 @@ def load_emoji(styles=None):
     """Load emoji: 861 animals, plants, foods, places, activities and objects, drawn in up to eight styles.
 
     5,513 pictures by six design teams; 841 things in four styles or more, 342 in all eight. Repeated drawings
-    of a thing are omitted. There is no published split: split by ``family`` to test on new things, by
-    ``style`` or drawing to test on new pictures of known things. `EmojiData.on_backgrounds` gives labelled
-    images. ``data/README.md`` lists authors and licences.
+    of a thing are omitted. No published split: split by ``family`` to test on new things, by ``style`` or
+    drawing to test on new pictures of known things. `EmojiData.on_backgrounds` gives labelled images.
+    ``data/README.md`` lists authors and licences.
 
     Parameters
     ----------
     styles : list of str, optional
         Some of `EMOJI_STYLES`; by default all available. ``emojione-v1`` and ``openmoji`` (CC BY-SA 4.0) are
-        in ``emoji-sharealike.npz``, which may be missing.
+        in ``emoji-sharealike.npz``, which may be missing. `ValueError` for an unknown one, `DataFileError` if
+        another file is missing or one is damaged.
 
     Returns
     -------
     EmojiData
 
-    Raises
-    ------
-    ValueError
-        For an unknown style.
-    DataFileError
-        If a required file is damaged or missing.
-
     Examples
     --------
     >>> from cuelearn.datasets import load_emoji
-    >>> emoji = load_emoji(["noto"])
-    >>> emoji
+    >>> load_emoji(["noto"])
     <emoji, bundled: 860 pictures of 860 things, styles noto>
-    >>> str(emoji.subgroup[emoji.names == "red apple"][0])
-    'food-fruit'
     """
     wanted = [styles] if isinstance(styles, str) else list(EMOJI_STYLES if styles is None else styles)
     expect_among("styles", expect_list("styles", wanted, "names of styles"), EMOJI_STYLES)
@@ -274,18 +246,19 @@ def load_emoji(styles=None):
         style = np.array(there)[held["style"]]
         rows = np.flatnonzero(np.isin(style, wanted))
         parts.append(((file, rows), style[rows], held["thing"][rows].astype(np.int64)))
-        licences += [f"{', '.join(there)}: {origin_of_file.licence}"] if file != "emoji" else []
+        if file != "emoji":
+            licences.append(f"{', '.join(there)}: {origin_of_file.licence}")
     files, style, thing = zip(*parts, strict=True)
-    known = {name: facts[name] for name in ("names", "group", "subgroup", "keyword_names")}
     return EmojiData(
         list(files),
         np.concatenate(style),
         np.concatenate(thing),
-        family=facts["family"].astype(np.int64),
-        keywords=facts["keywords"].astype(np.int8),
-        description=main["load"]["description"],
-        provenance=origin._replace(licence="; ".join(licences)),
-        **known,
+        *(facts["names"], facts["group"], facts["subgroup"]),
+        facts["family"].astype(np.int64),
+        facts["keywords"].astype(np.int8),
+        facts["keyword_names"],
+        main["load"]["description"],
+        origin._replace(licence="; ".join(licences)),
     )
 
 
@@ -342,7 +315,7 @@ def read_image(path, least=None):
     to 8.
 
     A JPEG file is decoded at a half, a quarter or an eighth of its size if that leaves `least` pixels on each
-    side, which takes a tenth of the time for a large photograph.
+    side, in a tenth of the time for a large photograph.
 
     Examples
     --------
@@ -369,7 +342,7 @@ def read_mask(path):
 
 
 class ImageFiles:
-    """A sequence of images, read from files at every access; a slice or an array of rows reads nothing."""
+    """Images, read from files at every access; a slice or an array of rows reads nothing."""
 
     def __init__(self, paths, read=read_image):
         self.paths = list(paths)
@@ -382,7 +355,7 @@ class ImageFiles:
         return f"ImageFiles({len(self)} files)"
 
     def shrunk(self, least):
-        """The same images, read by `read_image` with `least`; masks are unchanged."""
+        """The same images, read with `least`; masks are unchanged."""
         if self.read is read_image:
             return ImageFiles(self.paths, partial(read_image, least=least))
         return self
@@ -423,9 +396,9 @@ def load_image_folder(path):
         <folder>/<class>/maps/<image>-map.png    the object is bright; for all images or for none
 
     or ``<folder>/train/<class>/...`` and ``<folder>/test/<class>/...``, which give ``train`` and ``test`` of
-    the `ImageData` and of `image_cues`, which reads the images. Classes and their images are in alphabetical
-    order (an online learner needs ``shuffle=True``); ``frames["name"]`` is ``<class>/<image>.png``, or
-    ``train/<class>/<image>.png``.
+    the `ImageData`. Images are read on access. Classes and their images are in alphabetical order (an online
+    learner needs ``shuffle=True``); ``frames["name"]`` is ``<class>/<image>.png``, or
+    ``train/<class>/<image>.png``. `DataFileError` names what is missing, empty, or laid out otherwise.
 
     Examples
     --------
@@ -472,7 +445,7 @@ def load_image_folder(path):
 
 
 def _class_directories(layout, path):
-    """Directories of the classes, and none; or those in train, and those in test."""
+    """Directories of the classes in train and in test, or of all and none."""
     classes = subdirectories(path)
     if not classes:
         raise layout.refusal(f"The folder {path} holds no directories")

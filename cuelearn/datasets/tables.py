@@ -1,6 +1,4 @@
-"""Tables of samples: the bundled real sets, as described in ``data/datasets.json``, and a simulated one."""
-
-from __future__ import annotations
+"""Tables of samples: the bundled sets, as described in ``data/datasets.json``, and a simulated one."""
 
 import math
 
@@ -11,16 +9,8 @@ from cuelearn.datasets.base import CueData, Provenance, first_items, read_bundle
 from cuelearn.expect import expect
 
 __all__ = [
-    "load_htad",
-    "load_leaves",
-    "load_letter",
-    "load_mfeat",
-    "load_mnist",
-    "load_pendigits",
-    "load_satimage",
-    "load_yeast",
-    "redraw_pen_points",
-    "make_three_class",
+    *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
+    *("load_satimage", "load_yeast", "make_three_class"),
 ]
 
 
@@ -30,9 +20,8 @@ def load_bundled(name, add=None, dtype=np.float64):
     how = entry["load"]
     if "blocks" in how:
         blocks = {cue: held[array] for cue, array in how["blocks"].items()}
-        features = how.get("features") or [
-            f"{cue} {k}" for cue in blocks for k in range(blocks[cue].shape[1])
-        ]
+        numbered = [f"{cue} {k}" for cue in blocks for k in range(blocks[cue].shape[1])]
+        features = how.get("features", numbered)
         if add is not None:
             more, names = add(held)
             blocks = blocks | more
@@ -57,8 +46,8 @@ def load_htad():
 
     `X` (1386, 52), float64, raw values; cues ``"audio"`` (three frames of 12 mel-frequency cepstral
     coefficients) and ``"accelerometer"`` (16 statistics of the acceleration in g); `y` one of seven
-    activities. Neither a split nor the persons were published: a random split mixes persons. Terms: open for
-    research and education, with a citation; commercial use and competitions need the authors' permission.
+    activities. Split and persons were not published: a random split mixes persons. Open for research and
+    education, with a citation; commercial use and competitions need the authors' permission.
 
     Examples
     --------
@@ -79,8 +68,8 @@ def load_leaves():
 
     References
     ----------
-    C. Mallah, J. Cope and J. Orwell (2013). Plant leaf classification using probabilistic integration of
-    shape, texture and margin features. Signal Processing, Pattern Recognition and Applications.
+    C. Mallah, J. Cope and J. Orwell: Plant leaf classification using probabilistic integration of shape,
+    texture and margin features, SPPRA 2013.
 
     Examples
     --------
@@ -136,7 +125,7 @@ def load_yeast():
 
     References
     ----------
-    A. Elisseeff and J. Weston (2001). A kernel method for multi-labelled classification. NIPS 14.
+    A. Elisseeff and J. Weston: A kernel method for multi-labelled classification, NIPS 2001.
 
     Examples
     --------
@@ -168,10 +157,9 @@ def load_mfeat():
 def load_pendigits():
     """Load Pendigits with the four representations of Gonen and Alpaydin (2010).
 
-    10,992 digits written with a pen on a tablet by 44 people. The *dynamic* form, eight points along the
-    trajectory, is published. The papers' *static* forms, bitmaps, are not available: they are **redrawn from
-    the eight pen points** (`redraw_pen_points`), so strokes between two points are straight and lifts of the
-    pen are drawn.
+    10,992 digits written with a pen on a tablet by 44 people. Published is the *dynamic* form, eight points
+    along the trajectory; the papers' *static* forms, bitmaps, are **redrawn from these points**: strokes
+    between them are straight, and lifts of the pen are drawn.
 
     `X` (10992, 352), float32; cues ``"dynamic"`` (x1, y1, ..., x8, y8 in 0..100), ``"static 4x4"``, ``"static
     8x8"`` and ``"static 16x16"``, bitmaps in [0, 1] row by row from the top; `y` the digit; `train` the
@@ -179,7 +167,7 @@ def load_pendigits():
 
     References
     ----------
-    M. Gonen and E. Alpaydin (2010). Cost-conscious multiple kernel learning. Pattern Recognition Letters 31.
+    M. Gonen and E. Alpaydin: Cost-conscious multiple kernel learning, Pattern Recognition Letters 2010.
 
     Examples
     --------
@@ -204,10 +192,8 @@ def _bitmaps(held):
 
 
 def redraw_pen_points(points, size=16):
-    """Draw pen trajectories, (n, 2 k) of x1, y1, x2, ... in 0..100, as images, float32 (n, size, size).
-
-    A pixel is 1 minus the distance of its centre from the line, in pixels, clipped to [0, 1].
-    """
+    """Pen trajectories, (n, 2 k) of x1, y1, x2, ... in 0..100, as images, float32 (n, size, size): 1 minus
+    the distance from the line, in pixels, clipped to [0, 1]."""
     points = np.asarray(points, dtype=np.float32)
     scale = np.float32((size - 1) / 100)
     x = (points[:, 0::2] * scale)[:, :, None]  # pixel centres have whole coordinates
@@ -237,7 +223,7 @@ def load_mnist(n_train=None, n_test=None):
     `X` (n_train + n_test, 784), float32, grey values in [0, 1]; cues ``"top left"``, ``"top right"``,
     ``"bottom left"`` and ``"bottom right"`` of 196 columns, by rows of the block; `y` the digit; `train` the
     first n_train rows, `test` the rest, in the official order; `pixels` restores the image order. Licence: CC
-    BY-SA 3.0 as usually stated. All 70,000 images take 220 MB and 1 s, the first few thousand a tenth.
+    BY-SA 3.0 as usually stated. All 70,000 images take 220 MB and 1 s.
 
     Parameters
     ----------
@@ -279,22 +265,18 @@ def load_mnist(n_train=None, n_test=None):
     )
 
 
-# The class that each of cues 1 to 3 separates (thesis 4.3.4 counts from 1: classes 3, 1 and 2).
-_SINGLED_OUT = (2, 0, 1)
-
-
 def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     r"""Make the three-class problem of thesis section 4.3.4 and figure 4.1 (simulated).
 
-    Cue 1 separates class 3, cue 2 class 1, cue 3 class 2 (`y` counts from 0), and cue 4 all three. The thesis
-    prints only the kernel matrices; here **cue 4 separates every class from the rest exactly as well as its
-    own cue.** Each cue is a sample's prototype in three dimensions plus noise,
+    Cue 1 separates class 3, cue 2 class 1, cue 3 class 2 (`y` counts from 0), and cue 4 all three, **each
+    from the rest exactly as well as its own cue.** (The thesis prints only the kernel matrices.) Each cue is
+    a sample's prototype in three dimensions plus noise,
 
     .. math:: x^j_i = m^j_{y_i} + \sigma \varepsilon, \qquad \varepsilon \sim N(0, I_3) .
 
     In cue 4 the prototypes are the unit vectors :math:`e_1, e_2, e_3`, a triangle of height
-    :math:`\sqrt{3/2}`. In cues 1 to 3 a unit vector *u* is the prototype of the separated class, *v* of both
-    others; :math:`u \cdot v = 1/4` gives the same distance. So, with linear kernels, a one-against-rest
+    :math:`\sqrt{3/2}`. In cues 1 to 3 a unit vector *u* is that of the separated class, *v* of both others;
+    :math:`u \cdot v = 1/4` gives the same distance. So, with linear kernels, a one-against-rest
     problem with the l1 norm uses its own cue and cue 4; a multiclass problem costs :math:`\sqrt 2` with cue 4
     alone and 2 with cues 1 to 3, so with p near 1 it keeps only cue 4, until `noise` outweighs that
     difference (from about 0.06).
@@ -314,7 +296,7 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
 
     References
     ----------
-    F. Orabona, Jie Luo and B. Caputo (2012). Multi Kernel Learning with Online-Batch Optimization. JMLR 13,
+    F. Orabona, Jie Luo and B. Caputo: Multi Kernel Learning with Online-Batch Optimization, JMLR 2012,
     section 5.2 and figure 1.
 
     Examples
@@ -328,10 +310,10 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     rng = check_random_state(random_state)
 
     y = np.repeat(np.arange(3), n_per_class)
-    # u . v = 1/4: the distance sqrt(3/2) of u and v is the height of the triangle e_1, e_2, e_3.
     u = np.array([1.0, 0.0, 0.0])
     v = np.array([1.0, math.sqrt(15.0), 0.0]) / 4
-    prototypes = [np.where(np.arange(3)[:, None] == single, u, v) for single in _SINGLED_OUT] + [np.eye(3)]
+    separated = (2, 0, 1)  # by cues 1 to 3
+    prototypes = [np.where(np.arange(3)[:, None] == single, u, v) for single in separated] + [np.eye(3)]
     X = np.hstack([means[y] for means in prototypes])
     X += noise * rng.standard_normal(X.shape)
 

@@ -1,6 +1,6 @@
 """F kernels on the same samples, in blocks of rows."""
 
-import math
+from copy import copy
 
 import numpy as np
 
@@ -28,12 +28,9 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Side
 
-__all__ = ["CrossBank", "KernelBank"]
-
-
 DEFAULT_BLOCK_BYTES = 2**27
 
-# Quantities whose kernels may be indefinite; all others are positive semidefinite by construction.
+# Quantities whose kernels may be indefinite.
 DOUBTFUL = ("kernel matrix", "distance matrix", "function")
 
 
@@ -50,12 +47,11 @@ class KernelBank:
     ----------
     kernels : list of (name, kernel, columns) or None
         As in scikit-learn's ColumnTransformer: unique names; kernels as in `as_kernel`; `columns` a slice, an
-        integer or a name, a list of them, a boolean mask, or a callable that maps X to any of these. Names
-        need a DataFrame. None means one `RBF()` on all columns.
+        integer or a name, a list of them, a boolean mask, or a callable that maps X to any of these. None
+        means one `RBF()` on all columns.
     X : ndarray, DataFrame or scipy.sparse array or matrix of shape (n, n_features)
-        Training samples: real, finite, at most 1e150. Cues of a sparse X, such as the output of a
-        ColumnTransformer or ``scipy.sparse.hstack(blocks)``, are not made dense; they take `Linear`, `Poly`,
-        `RBF` and Euclidean distances.
+        Training samples: real, finite, at most 1e150. Cues of a sparse X are not made dense; they take
+        `Linear`, `Poly`, `RBF` and Euclidean distances.
     normalize : bool, default=True
         Divide by the square roots of the diagonal, as theorems 4.1 to 4.6 assume. A zero vector (norm below
         1e-15 of the cue's largest entry, or below 1e-165) keeps 0 in row, column and diagonal. `Precomputed`
@@ -64,7 +60,7 @@ class KernelBank:
         Of blocks and storage; means, norms and diagonals are summed in float64.
     memory : float, default=2e9
         Bytes for the stack, or for kept distances and one block; the cues (at most two copies of the selected
-        columns in `dtype`; one of sparse columns in float64) are extra.
+        columns) are extra.
     missing : {"error", "zero"}, default="error"
         "zero": a sample whose columns of a cue are all NaN lacks it. Its kernels are 0 with all samples and
         itself, which keeps them positive semidefinite; scales come from the other samples.
@@ -80,7 +76,7 @@ class KernelBank:
     resident : bool
     stack : ndarray of shape (F, n, n) or None
         Exactly symmetric; None if not resident. Computed from X, its memory order is (sample, kernel,
-        column): the rows of one sample are adjacent. A precomputed stack keeps its order.
+        column).
     diagonal : ndarray of shape (F, n), float64
         :math:`K_j[i, i]` after normalisation: exactly 1 where normalised, 0 for zero vectors.
     indefinite : dict
@@ -93,10 +89,9 @@ class KernelBank:
     ``scale="mean"`` averages over all pairs :math:`i \ne i'`; for n > 20,000, without a closed form, over
     those of 5,000 evenly spaced samples. A cue with identical samples gets scale 1.
 
-    Errors of a float32 kernel stay within a few 1e-6; rows on demand agree with the stack to 1e-6 on
-    normalised kernels. Results are bitwise equal for any number of threads. A block of b rows costs one
-    product of (b, d) by (d, n) per cue and a few passes over its F b n entries; the stack costs half of n
-    rows. A sparse cue costs d and its nonzero entries in place of d n.
+    Errors of a float32 kernel stay within a few 1e-6. Results are bitwise equal for any number of threads. A
+    block of b rows costs one product of (b, d) by (d, n) per cue and a few passes over its F b n entries; the
+    stack costs half of n rows. A sparse cue costs d and its nonzero entries in place of d n.
 
     References
     ----------
@@ -134,14 +129,14 @@ class KernelBank:
 
     def _start(self, dtype, memory):
         try:
-            known = np.dtype(dtype) in (np.float32, np.float64)
+            self.dtype = np.dtype(dtype)
         except (TypeError, ValueError):
-            known = False
-        if not known:
+            self.dtype = None
+        if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
-        self.dtype = np.dtype(dtype)
         self.memory = expect("memory", memory, low=0, finite=False)
         self._store = Store()
+        self._fitted = None
         self._all_groups = None
         self._indefinite = None
         self._within = set()
@@ -184,24 +179,22 @@ class KernelBank:
         if expect_word("missing", missing, MISSING) == "zero":
             K, _ = zero_blocks(K)
         if dtype is None:
-            if K.dtype in (np.float32, np.float64):
+            dtype = np.float32
+            if K.dtype.kind == "f":
                 dtype = K.dtype
-            else:
-                dtype = np.float32
         self = cls.__new__(cls)
         self._start(dtype, memory)
         if K.dtype != self.dtype or not K.transpose(1, 0, 2).flags.c_contiguous:
             with np.errstate(over="ignore"):  # inf is refused below
                 K = np.ascontiguousarray(K, dtype=self.dtype)
-        self._rounding = ROUNDING
         if half:
             self._rounding = HALF_ROUNDING
         F, self.n_samples = K.shape[:2]
         if names is None:
             names = [f"k{f}" for f in range(F)]
-        self.names = [
-            expect_instance("a name", name, str) for name in expect_list("names", names, "strings", F)
-        ]
+        self.names = expect_list("names", names, "strings", F)
+        for name in self.names:
+            expect_instance("a name", name, str)
         expect_distinct("names", self.names)
         if expect("validate", validate, kind="bool"):
             self._within = checked_stack(K, self.names)
@@ -211,7 +204,6 @@ class KernelBank:
         self._store = Store(K)
         self.kernels_ = [Precomputed()] * F
         self.diagonal = np.einsum("fii->fi", K).astype(np.float64)
-        self._fitted = None
         return self
 
     @property
@@ -238,16 +230,12 @@ class KernelBank:
             return {}
         chosen = sample_of(self.n_samples, len(doubtful))
         results = {}
-        near = None
         if not self.resident:
             near = self.select(doubtful).restrict(chosen, resident=True).stack
 
         def look(task):
             place, f = task
-            if near is None:
-                part = part_of(self.stack[f], chosen)
-            else:
-                part = near[place]
+            part = part_of(self.stack[f], chosen) if self.resident else near[place]
             results[f] = indefinite(part, self._ratio(f), self._rounding)
 
         tiles.run(look, list(enumerate(doubtful)), len(doubtful) * self.n_samples**2)
@@ -272,10 +260,8 @@ class KernelBank:
         kind = "on demand"
         if self.resident:
             kind = "resident"
-        return (
-            f"KernelBank(n_kernels={self.n_kernels}, n_samples={self.n_samples}, "
-            f"dtype={self.dtype.name}, {kind})"
-        )
+        sizes = f"n_kernels={self.n_kernels}, n_samples={self.n_samples}"
+        return f"KernelBank({sizes}, dtype={self.dtype.name}, {kind})"
 
     def block_rows(self, memory=None):
         """Number of rows of all kernels, 1 to n, that fit into `memory` bytes (default: the budget)."""
@@ -287,7 +273,7 @@ class KernelBank:
         """Rows of all kernels of b training samples, shape (F, b, n).
 
         `indices` is a slice, or an array of int or bool; b is at most ``block_rows()`` unless the bank is
-        resident. A slice of a resident bank gives a view, which must not be changed.
+        resident. A slice of a resident bank gives a view.
         """
         if self.resident and isinstance(indices, slice):
             return self.stack[:, indices]
@@ -337,7 +323,7 @@ class KernelBank:
         Parameters
         ----------
         X_new : ndarray, DataFrame or sparse of shape (rows, n_features), or (F, rows, n)
-            New samples, sparse or not; for a bank made by `from_stack`, their precomputed kernels.
+            New samples; for a bank made by `from_stack`, their precomputed kernels.
         kernels, support : slice, or array-like of int or bool, optional
             The kernels, and the training samples (columns of the blocks); all by default.
         """
@@ -357,24 +343,22 @@ class KernelBank:
         return CrossBank(self, new, np.arange(self.n_kernels), columns)
 
     def _clone(self):
-        new = KernelBank.__new__(KernelBank)
-        vars(new).update(vars(self), _all_groups=None)
+        new = copy(self)
+        new._all_groups = None
         return new
 
     def restrict(self, train_idx, *, resident=None):
         """The bank on a subset of the training samples, with the same scales.
 
         `train_idx` is a slice or an array of int or bool, in the requested order. ``resident=False`` omits
-        the stack; by default a resident bank gives a copy. For `from_stack` banks, new samples then have
-        shape (F, rows, number of samples kept).
+        the stack; by default a resident bank gives a copy.
         """
         index = _as_index(train_idx, self.n_samples, "train_idx", least=1)
         new = self._clone()
         new.n_samples = len(index)
         new.diagonal = self.diagonal[:, index].copy()
-        new._indefinite = None  # an indefinite kernel may be definite on fewer samples: tested again
-        if not self._indefinite:
-            new._indefinite = self._indefinite
+        if self._indefinite:  # a kernel may be definite on fewer samples: tested again
+            new._indefinite = None
         if self._fitted is not None:
             new._fitted = self._fitted.restrict(index)
         if resident is False:
@@ -386,10 +370,8 @@ class KernelBank:
         return new
 
     def select(self, kernel_idx):
-        """The bank with a subset of the kernels (slice, mask, or integers in the requested order).
-
-        It shares the samples, the kept distances and, if the kernels are consecutive, the stack.
-        """
+        """The bank with a subset of the kernels (slice, mask, or integers in the requested order), which
+        shares the samples, the kept distances and, if the kernels are consecutive, the stack."""
         index = _as_index(kernel_idx, self.n_kernels, "kernel_idx", least=1)
         expect_distinct("kernel_idx", index.tolist())
         new = self._clone()
@@ -409,7 +391,7 @@ class KernelBank:
     _SAVED = ("names", "kernels_", "normalize", "n_samples", "memory", "diagonal", "_fitted")
 
     def _state(self):
-        """All but the stack, for `core.storage`. A bank made from X computes its rows again."""
+        """All but the stack, for `core.storage`."""
         return {name: getattr(self, name) for name in self._SAVED} | {"dtype": self.dtype.name}
 
     @classmethod
@@ -468,11 +450,10 @@ class CrossBank:
                 self._right = self._right.take(support, COLUMN_PAD, needed, matrix=False)
 
     def select(self, kernels, support):
-        """A CrossBank of these kernels and training samples, by their positions in this one."""
-        if self._support is None:
-            support = np.asarray(support)
-        else:
-            support = self._support[np.asarray(support)]
+        """Of these kernels and training samples, by their positions in this one."""
+        support = np.asarray(support)
+        if self._support is not None:
+            support = self._support[support]
         return CrossBank(self._bank, self._new, self._kernels[np.asarray(kernels)], support)
 
     def _block_bytes(self, memory):
@@ -504,9 +485,8 @@ class CrossBank:
         ``reuse=True`` overwrites one array for all blocks and halves the memory.
         """
         memory = self._block_bytes(memory)
-        given = not isinstance(self._new, Side) and self._support is None and self._new.dtype == self.dtype
         run = None
-        if given:
+        if not isinstance(self._new, Side) and self._support is None and self._new.dtype == self.dtype:
             run = as_range(self._kernels)
         # the caller holds one block while the next is computed
         step = self.block_rows(memory if reuse or run is not None else memory / 2)
@@ -523,7 +503,7 @@ class CrossBank:
 
 
 def _as_index(indices, n, name="indices", least=0):
-    """`indices` (slice, mask or integers) as integers in [0, n)."""
+    """A slice, mask or integers as integers in [0, n)."""
     if not isinstance(indices, slice):
         indices = np.atleast_1d(np.asarray(indices))
         if indices.dtype == bool:
@@ -544,7 +524,4 @@ def _checked(block):
 
 
 def _rows_that_fit(memory, row, n_rows):
-    fit = n_rows
-    if not math.isinf(memory):
-        fit = int(memory // max(row, 1))
-    return max(1, min(fit, n_rows))
+    return int(max(1, min(memory / max(row, 1), n_rows)))

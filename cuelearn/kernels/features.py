@@ -12,13 +12,11 @@ from scipy.sparse import csr_array, diags_array, hstack, issparse, vstack
 from cuelearn.compiled import njit
 from cuelearn.expect import expect_shape
 from cuelearn.kernels import tiles
-from cuelearn.kernels.fitted import MEAN_SUBSAMPLE, FittedKernels
+from cuelearn.kernels.fitted import FittedKernels, spaced
 from cuelearn.kernels.rows import full_dot, gathered_dot
 from cuelearn.kernels.specifications import FeatureMap, Linear, check_kernels, check_samples, is_frame
 
-__all__ = ["Batches", "FeatureBank", "FeatureRows", "are_batches", "has_only_features"]
-
-# samples whose features are computed at a time, and of these in one thread
+# samples whose features are computed at a time, and in one thread
 CHUNK = 2048
 TASK_ROWS = 1024
 # features of a cue up to which all their products are summed, not only squares
@@ -34,11 +32,8 @@ def has_only_features(kernels):
 
 
 class FeatureRows(NamedTuple):
-    """Features of samples, for compiled loops.
-
-    Sample i has those of cue f in ``flat[begin[r, f] : begin[r, f + 1]]``, ``r = place[i]``; `columns` has
-    their places among all features, and is empty if no row leaves any out.
-    """
+    """Features: sample i has those of cue f in ``flat[begin[r, f] : begin[r, f + 1]]``, ``r = place[i]``;
+    `columns` has their places among all features, and is empty if no row leaves any out."""
 
     flat: np.ndarray
     begin: np.ndarray
@@ -47,7 +42,7 @@ class FeatureRows(NamedTuple):
 
     @classmethod
     def of(cls, features, starts):
-        """Of an array or csr_array; cue f has the columns from ``starts[f]`` to ``starts[f + 1]``."""
+        """Of an array or csr_array; cue f begins at column ``starts[f]``."""
         n, width = features.shape
         places = np.arange(n)
         if not issparse(features):
@@ -133,8 +128,7 @@ def are_batches(X):
 class Batches:
     """Samples in batches, read once for their `labels`, and again for every pass.
 
-    `source` is an iterable, or a function that returns one, of pairs (X, y), or of data frames with the
-    column `target` of labels. An iterator, which can be read only once, is copied to temporary files.
+    `source` is as in `fit`; `target` is the column of labels of data frames.
     """
 
     def __init__(self, source, target=None):
@@ -184,12 +178,13 @@ class Batches:
 
 
 def as_batches(X):
-    """`Batches`, or an array as one batch."""
     return X if isinstance(X, Batches) else Batches([(X, np.zeros(X.shape[0]))])
 
 
 def scaled(columns, scaling):
-    """Columns times a matrix, or a factor each."""
+    """Columns times a matrix, or a factor each; sparse ones have factors."""
+    if issparse(columns):
+        return columns @ diags_array(scaling)
     if scaling.ndim == 2:
         return columns @ scaling
     return columns * scaling
@@ -202,9 +197,8 @@ def taken(X, index):
 class FeatureBank:
     """Features of F cues on n training samples, per cue of length 1 with `normalize`.
 
-    `kernels` are triples of `FeatureMap` and `Linear`; X is an array, DataFrame, csr_array or `Batches`.
-    Transformers are fitted to at most 5,000 samples, evenly spaced in X or in the first batch. Features that
-    take more than `memory` bytes in float32 are computed in each pass. `missing` is that of `KernelBank`.
+    X is an array, DataFrame, csr_array or `Batches`. Features that take more than `memory` bytes in float32
+    are computed in each pass.
     """
 
     dtype = np.dtype(np.float32)
@@ -219,10 +213,9 @@ class FeatureBank:
         self.names = [name for name, _, _ in triples]
         self._source = as_batches(X)
         first = self._source.first
-        n = first.shape[0]
-        chosen = np.linspace(0, n - 1, min(n, MEAN_SUBSAMPLE)).round().astype(np.intp)
-        fitted = FittedKernels(triples, taken(first, chosen), normalize, self.dtype, missing == "zero")
-        self._fitted = fitted.restrict(chosen[:0])
+        chosen = taken(first, spaced(first.shape[0]))
+        fitted = FittedKernels(triples, chosen, normalize, self.dtype, missing == "zero")
+        self._fitted = fitted.restrict(np.arange(0))
         self._set(self._source)
 
     def _set(self, source):
@@ -232,10 +225,10 @@ class FeatureBank:
         fitted = self._fitted
         self.n_kernels = len(fitted.forms)
         self._cues = [fitted.roots[form.root].cue for form in fitted.forms]
-        held = [fitted.train.arrays[cue]["plain"].values for cue in self._cues]
-        self.starts = np.cumsum([0, *(rows.shape[1] for rows in held)])
+        rows = [fitted.train.arrays[cue]["plain"].values for cue in self._cues]
+        self.starts = np.cumsum([0, *(part.shape[1] for part in rows)])
         self.n_features = int(self.starts[-1])
-        self._sparse = any(map(issparse, held))
+        self._sparse = any(map(issparse, rows))
         # samples whose features fit the memory, of sparse ones by the mean of those seen
         self._room = np.inf if self._sparse else self.memory / (self.n_features * self.dtype.itemsize)
 
@@ -250,12 +243,10 @@ class FeatureBank:
         return self._source is not None and self._source.ends.size > 1
 
     def restrict(self, support, *, resident=False):
-        """The bank to save: without samples."""
         return self.on()
 
     @property
     def triples(self):
-        """(name, kernel with a fitted transformer, columns)."""
         return list(zip(self.names, self._fitted.kernels, self._fitted.columns, strict=True))
 
     def features(self, X):
@@ -270,24 +261,21 @@ class FeatureBank:
             factors = self._fitted.factors(side, range(self.n_kernels))
             blocks = []
             for f, cue in enumerate(self._cues):
-                values = side.arrays[cue]["plain"].values
-                if out is not None:
-                    place = out[rows, self.starts[f] : self.starts[f + 1]]
-                    np.multiply(values[: side.n], factors[f][:, None], out=place)
-                    if side.absent:
-                        place[side.absent[cue]] = 0.0
-                    if self.scaling is not None:
-                        place[:] = scaled(place, self.scaling[f])
+                values = side.arrays[cue]["plain"].values[: side.n]
+                if self._sparse:
+                    part = diags_array(factors[f]) @ csr_array(values)
                 else:
-                    part = diags_array(factors[f]) @ csr_array(values[: side.n])
-                    if self.scaling is not None:
-                        part = part @ diags_array(self.scaling[f])
-                    blocks.append(part)
-            if out is None:
+                    part = values * factors[f][:, None]
+                if self.scaling is not None:
+                    part = scaled(part, self.scaling[f])
+                blocks.append(part)
+            if self._sparse:
                 parts[rows.start] = hstack(blocks, format="csr", dtype=self.dtype)
+            else:
+                np.concatenate(blocks, axis=1, out=out[rows])
 
         tiles.run(compute, slices, n * self.n_features)
-        if out is None and n:
+        if self._sparse and n:
             return csr_array(vstack([parts[rows.start] for rows in slices], format="csr"))
         return out
 
@@ -306,11 +294,10 @@ class FeatureBank:
     def weighted(self, X, weights):
         """Features of samples X, those of each cue times its weight."""
         columns = np.repeat(weights, np.diff(self.starts)).astype(self.dtype)
-        features = self.features(X)
-        if issparse(features):
-            return csr_array(features @ diags_array(columns))
-        features *= columns
-        return features
+        weighted = scaled(self.features(X), columns)
+        if self._sparse:
+            return csr_array(weighted)
+        return weighted
 
     def chunks(self, order):
         """Samples in order, some at a time: their sorted numbers, the visits among these, `FeatureRows`."""
@@ -335,7 +322,6 @@ class FeatureBank:
         return order[np.argsort(np.searchsorted(self._source.ends, order, side="right"), kind="stable")]
 
     def holds(self, samples):
-        """Whether the features of samples are in memory."""
         return self.held is not None and (self.held.place[samples] >= 0).all()
 
     def hold(self, samples=None):

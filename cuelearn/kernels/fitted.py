@@ -33,21 +33,24 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, Side
 
-__all__ = ["Store", "empty_stack", "fill"]
-
-# Most columns of a cue of sparse samples that are made dense for a kernel without sparse products.
+MATRICES = {"distance matrix", "kernel matrix"}
+# Most sparse columns of a cue that are made dense for a kernel without sparse products.
 MOST_DENSE = 1_000
-# Above the limit, the mean of a distance without a closed form uses MEAN_SUBSAMPLE evenly spaced samples.
+# Above the limit, the mean of a distance without a closed form uses MEAN_SUBSAMPLE `spaced` samples.
 MEAN_EXACT_LIMIT = 20_000
 MEAN_SUBSAMPLE = 5_000
 
 # One product serves products and distances of a cue if centring reduces the mean squared norm by at most this
-# factor; beyond it, cancellation would cost the distances that factor in digits.
+# factor, which cancellation costs the distances in digits.
 SHARED_PRODUCT_LIMIT = 16.0
 
-# A row with a norm below this fraction of its cue's largest entry counts as zero: its products would leave
-# the range of float32.
+# A row with a norm below this fraction of its cue's largest entry counts as zero.
 ZERO_NORM = 1e-15
+
+
+def spaced(n):
+    """At most `MEAN_SUBSAMPLE` of n samples, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, MEAN_SUBSAMPLE)).round().astype(np.intp)
 
 
 class FittedKernels:
@@ -64,9 +67,8 @@ class FittedKernels:
         X, n_samples, self.n_features, feature_names = check_samples(X)
         if n_samples == 0:
             raise ValueError("X must have at least one row, got none.")
-        named = feature_names is not None and all(isinstance(name, str) for name in feature_names)
         self.feature_names = None
-        if named:
+        if feature_names is not None and all(isinstance(name, str) for name in feature_names):
             self.feature_names = feature_names
         self.normalize = normalize
         self.dtype = dtype
@@ -93,8 +95,7 @@ class FittedKernels:
         self.train = self.train._replace(factors=factors)
 
     def _distinct_cues(self, triples, X, places):
-        """One cue per distinct set of columns, in order of appearance; the quantities that each provides; and
-        the number of each kernel's cue."""
+        """One cue per distinct set of columns; the quantities of each; the number of each kernel's cue."""
         cues = []
         wanted = []
         cue_of = []
@@ -121,7 +122,7 @@ class FittedKernels:
         return cues, wanted, cue_of
 
     def _fit_cues(self, cues, wanted, X, n_samples):
-        """Fit the cues and set the training rows; returns each cue's mean squared norm after centring."""
+        """Set cues and training rows; returns each cue's mean squared norm after centring."""
         self.cues = []
         arrays = []
         mean_squares = []
@@ -130,16 +131,23 @@ class FittedKernels:
         for cue, quantities in zip(cues, wanted, strict=True):
             if quantities - SPARSE:
                 cue = cue._replace(dense=True)
-            if cue.map is not None:
-                cue = cue._replace(map=cue.map.fit(cue.known_columns_of(X, self.missing)))
-            values = cue.columns_of(X, cue.index, self.missing)
+            values = cue.columns_of(X, cue.index, self.missing, {})
+            lacks = np.zeros(n_samples, dtype=bool)
             if self.missing:
-                values, lacks = _present(cue, values, quantities)
+                if quantities & MATRICES and values.shape[1] == n_samples:
+                    values = values[:, ~np.isnan(values).all(axis=1)]
+                lacks = cue.absent(values)
                 absent.append(lacks)
+            if cue.map is not None:
+                cue = cue._replace(map=cue.map.fit(_present(values, lacks)))
+                values = cue.features(values, lacks)
+            values = _present(values, lacks)
+            if lacks.all():
+                values = np.zeros((1, max(1, values.shape[1])))
             if quantities & OF_SCALE and uneven_spread(values):
                 uneven.append(cue.name)
             fitted, held, mean_square = _fit_cue(cue, values, quantities, self.dtype)
-            if self.missing and lacks.any():
+            if lacks.any():
                 fitted, held = _with_absent(fitted, held, lacks)
             self.cues.append(fitted)
             arrays.append(held)
@@ -183,9 +191,8 @@ class FittedKernels:
         if metric == "sqeuclidean":
             return 2.0 * mean_square * n / (n - 1)
         if n > MEAN_EXACT_LIMIT and metric != "distance matrix":
-            chosen = np.linspace(0, n - 1, MEAN_SUBSAMPLE).round().astype(np.intp)
-            side = side.take(chosen, COLUMN_PAD)
-            n = len(chosen)
+            side = side.take(spaced(n), COLUMN_PAD)
+            n = side.n
         sums = {}
 
         def add(r, tile, base, pair):
@@ -289,33 +296,31 @@ class FittedKernels:
             if by_name:
                 index = np.array([place_of(cue.name, self.feature_names[i], places) for i in index])
             raw = cue.columns_of(X_new, index, self.missing, shared)
+            lacks = np.zeros(rows, dtype=bool)
             if self.missing:
-                absent.append(self._fill_absent(c, raw))
-            arrays.append(cue.arrays(raw, self.dtype) if c in needed else {})
+                known = slice(None)
+                if cue.take is not None:
+                    known = cue.take[~self.train.absent[c]]
+                lacks = cue.absent(raw, known)
+                absent.append(lacks)
+            if c not in needed:
+                arrays.append({})
+                continue
+            if cue.map is not None:
+                raw = cue.features(raw, lacks)
+            elif self.missing and not issparse(raw):
+                if cue.function is not None:
+                    raw[lacks] = self.train.arrays[c]["plain"].values[0]
+                raw[np.isnan(raw)] = 0.0
+            arrays.append(cue.arrays(raw, self.dtype))
         refuse_empty(absent)
         return Side(rows, arrays, absent=absent)
 
-    def _fill_absent(self, c, raw):
-        """Which new samples lack a cue; their rows get numbers."""
-        if issparse(raw):
-            return np.zeros(raw.shape[0], dtype=bool)
-        cue = self.cues[c]
-        known = raw
-        if cue.take is not None:
-            known = raw[:, cue.take[~self.train.absent[c]]]
-        absent = lacking(known, f"cue {cue.name!r}")
-        if cue.function is not None:
-            raw[absent] = self.train.arrays[c]["plain"].values[0]
-        raw[np.isnan(raw)] = 0.0
-        return absent
-
     @property
     def columns(self):
-        """Column numbers of each kernel."""
         return [self.cues[self.roots[form.root].cue].index.tolist() for form in self.forms]
 
     def matrix_of(self, f):
-        """The precomputed matrix of kernel f."""
         return self.train.arrays[self.roots[self.forms[f].root].cue]["matrix"].values
 
     def restrict(self, index):
@@ -329,7 +334,6 @@ class FittedKernels:
         return new
 
     def select(self, index):
-        """The kernels `index`."""
         new = copy(self)
         new.kernels = [self.kernels[f] for f in index]
         new.forms = [self.forms[f] for f in index]
@@ -376,37 +380,33 @@ class Cue(NamedTuple):
     sparse: bool = False  # the training rows are; not centred, both scales are equal
     map: FeatureMap | None = None  # from the columns to the rows
 
-    def known_columns_of(self, X, missing):
-        """The columns that a feature map is fitted to: of samples that have the cue."""
-        columns = self.map.columns_of(X, self.index, self.name, missing)
-        if missing and not self.map.takes_text and not issparse(columns):
-            columns = columns[~lacking(columns, f"cue {self.name!r}")]
-        return columns
-
-    def _features(self, columns, missing):
-        if not missing or self.map.takes_text or issparse(columns):
-            return self.map.transform(columns, self.name)
-        absent = lacking(columns, f"cue {self.name!r}")
-        features = self.map.transform(np.where(absent[:, None], 0.0, columns), self.name)
-        if absent.any():
-            if issparse(features):
-                raise ValueError(f"cue {self.name!r}: missing='zero' needs features that are not sparse")
-            features[absent] = np.nan
-        return features
-
-    def columns_of(self, X, index, missing=False, shared=None):
-        """The cue's columns of X, see `extract_columns`, or their features, NaN where all columns are;
-        `shared` keeps the columns for other feature maps."""
+    def columns_of(self, X, index, missing, shared):
+        """The cue's columns of X; `shared` keeps those of feature maps, which do not change them."""
         if self.map is not None:
             key = self.map.takes_text, *index.tolist()
-            shared = {} if shared is None else shared
             if key not in shared:
                 shared[key] = self.map.columns_of(X, index, self.name, missing)
-            return self._features(shared[key], missing)
+            return shared[key]
         values = extract_columns(X, index, self.name, missing=missing)
         if self.dense and issparse(values):
             return values.toarray()
         return values
+
+    def absent(self, columns, known=slice(None)):
+        """Which samples lack the cue: all their `known` columns are NaN."""
+        if issparse(columns) or columns.dtype == object:
+            return np.zeros(columns.shape[0], dtype=bool)
+        return lacking(columns[:, known], f"cue {self.name!r}")
+
+    def features(self, columns, absent):
+        """Those of a feature map, 0 for samples that lack the cue."""
+        if not absent.any():
+            return self.map.transform(columns, self.name)
+        features = self.map.transform(np.where(absent[:, None], 0.0, columns), self.name)
+        if issparse(features):
+            raise ValueError(f"cue {self.name!r}: missing='zero' needs features that are not sparse")
+        features[absent] = 0.0
+        return features
 
     def scaled(self, raw):
         """{source: (scaled rows, squared norms)} in float64; overwrites `raw`."""
@@ -438,17 +438,10 @@ class Cue(NamedTuple):
         }
 
 
-def _present(cue, values, wanted):
-    """Rows of the samples that have the cue, or one of zeros, and which samples lack it."""
-    n = values.shape[0]
-    if issparse(values):
-        return values, np.zeros(n, dtype=bool)
-    if wanted & {"distance matrix", "kernel matrix"} and values.shape == (n, n):
-        values = values[:, ~np.isnan(values).all(axis=1)]
-    absent = lacking(values, f"cue {cue.name!r}")
-    if absent.all():
-        return np.zeros((1, max(1, values.shape[1]))), absent
-    return values[~absent], absent
+def _present(rows, absent):
+    if absent.any():
+        return rows[~absent]
+    return rows
 
 
 def _with_absent(cue, held, absent):
@@ -470,7 +463,7 @@ def _fit_cue(cue, raw, wanted, dtype):
         arrays = cue.arrays(raw, dtype)
         return cue._replace(scale=_power_of_two(np.sqrt(arrays["plain"].norm))), arrays, 0.0
     cue = cue._replace(nonnegative=bool(wanted & {"chi2", "distance matrix"}))
-    if wanted & {"distance matrix", "kernel matrix"}:
+    if wanted & MATRICES:
         if len(wanted) > 1:
             raise ValueError(
                 f"cue {name!r}: columns of a precomputed matrix cannot be used by other kernels, got "
@@ -502,7 +495,7 @@ def _fit_cue(cue, raw, wanted, dtype):
 
 
 def _fit_sparse_cue(cue, raw, wanted):
-    """As `_fit_cue`: without centring, which would fill the zeros, and therefore in float64."""
+    """Without centring, which would fill the zeros, and therefore in float64."""
     cue = cue._replace(sparse=True, scale=_power_of_two(raw.data), sources=("plain", "centred"))
     rows, norm = cue.arrays(raw, np.float64)["plain"]
     n = len(norm)
@@ -513,10 +506,10 @@ def _fit_sparse_cue(cue, raw, wanted):
     shared = product and float(norm.mean()) <= SHARED_PRODUCT_LIMIT * mean_square
     if shared or wanted == {"product"}:
         sources = ("plain",)
+    elif product:
+        sources = ("centred", "plain")
     else:
         sources = ("centred",)
-        if product:
-            sources = ("centred", "plain")
     cue = cue._replace(sources=sources, shared=shared, centred_scale=cue.scale)
     return cue, dict.fromkeys(sources, Rows(rows, norm)), mean_square * cue.scale**2
 
@@ -556,8 +549,7 @@ def empty_stack(n_kernels, n, dtype):
 
 
 class Store:
-    """All matrices of a bank, `stack` (F, n, n); or `shared`, {root: (n, n)} of the quantities that its
-    kernels share; or neither."""
+    """All matrices of a bank, `stack` (F, n, n); or `shared`, {root: (n, n)}; or neither."""
 
     def __init__(self, stack=None, shared=None):
         self.stack = stack
@@ -613,7 +605,6 @@ class Store:
         return sum(matrix.nbytes for matrix in self.shared.values())
 
     def restrict(self, index):
-        """Copies for the samples `index`."""
         if self.stack is None:
             return Store(shared={r: matrix[np.ix_(index, index)] for r, matrix in self.shared.items()})
         out = empty_stack(len(self.stack), len(index), self.stack.dtype)
@@ -627,7 +618,7 @@ class Store:
         return Store(out)
 
     def select(self, index, roots):
-        """Of the kernels `index`, which have these roots; a view of the stack if they are consecutive."""
+        """Of the kernels `index`, with these roots; a view of the stack if they are consecutive."""
         shared = {r: matrix for r, matrix in self.shared.items() if r in roots}
         run = as_range(index)
         if self.stack is None:
@@ -641,8 +632,7 @@ class Store:
 
 
 def fill(fitted, groups, left, right, out, store=None, rows=None):
-    """Write kernels between two sides into `out`; shared quantities of `store`, at `rows`, are not computed
-    again."""
+    """Write kernels between two sides into `out`, from the shared quantities of `store` at `rows`."""
     if out.size == 0:
         return
     planes = tiles.planes_of(out)

@@ -1,10 +1,8 @@
-"""A growing support set of one cue, kernel values against it, and matrices of distances.
+"""Growing support sets of one cue, kernel values against them, and matrices of distances.
 
-Online learners keep few samples and need the kernel of each new sample with those only. Unlike a
-`KernelBank`, a `SupportSet` computes single rows without preparation and grows at no cost.
+Unlike a `KernelBank`, a `SupportSet` computes single rows without preparation and grows at no cost.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +33,7 @@ LARGEST_SQUARE = 1e30
 
 
 def resolve_kernel(kernel, X):
-    """The kernel with a numeric scale: "mean" is taken over the samples X, (n, d), at least two."""
+    """The kernel with a numeric scale: "mean" is that of the samples X, (n, d)."""
     kernel = as_kernel(kernel)
     if kernel.quantity.endswith("matrix"):
         raise ValueError(
@@ -52,7 +50,6 @@ def resolve_kernel(kernel, X):
 
 
 def quantities(name, left, right):
-    """The product or a distance of all pairs of rows."""
     out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
     quantities_into(QUANTITIES.index(name), left, right, out)
     return out
@@ -88,7 +85,6 @@ def kernel_values(kernel, X, Z):
 
 
 def features_of(kernel, X):
-    """X, or its features in the dtype of X."""
     if not isinstance(kernel, FeatureMap):
         return X
     features = kernel.transform(X)
@@ -108,7 +104,7 @@ def _self_values(kernel, X):
 
 
 def filled(X):
-    """X with zeros in rows of NaN, which lack the cue, and which these are; no texts or sparse rows."""
+    """X with zeros in rows of NaN, which lack the cue, and which these are."""
     if not isinstance(X, np.ndarray):
         return X, np.zeros(X.shape[0], dtype=bool)
     absent = np.isnan(X[:, 0])
@@ -123,8 +119,7 @@ def inverse_root(values):
 
 
 class SupportSet(Changing):
-    """Support samples of one cue; the first batch, (n, d), sets the scale "mean" and the dtype. `normalize`
-    divides by the square roots of k(x, x)."""
+    """Support samples of one cue; the first batch, (n, d), sets the scale "mean" and the dtype."""
 
     APPENDED = ("_held", "_scale")
 
@@ -168,8 +163,8 @@ class SupportSet(Changing):
         return indefinite_matrix(self.kernel(samples, samples))
 
     def batch(self, X):
-        """Kernel rows (n, size + n) of a batch X (n, d) against the set and the batch, their diagonal, and
-        the columns of the set and of the batch."""
+        """Kernel rows (n, size + n) of a batch X (n, d) against the set and itself, their diagonal, and the
+        columns of both."""
         absent = filled(X)[1]
         X = self.check(X)
         n = X.shape[0]
@@ -192,7 +187,7 @@ class SupportSet(Changing):
         return rows, diagonal, np.arange(size), np.arange(size, size + n)
 
     def add(self, X, chosen):
-        """Append the rows `chosen` of a batch to the set, in this order."""
+        """Append the rows `chosen` of a batch, in this order."""
         new = self.size + len(chosen)
         if new > len(self._held):
             more = max(new, 2 * len(self._held)) - self.size
@@ -227,8 +222,7 @@ class SupportSet(Changing):
 
 
 class PrecomputedSupport(Changing):
-    """The same for precomputed kernels: rows against all `seen` samples and the batch; `places` are the
-    members among them."""
+    """The same for precomputed kernels, against all `seen` samples; `places` are the members among them."""
 
     kernel = "precomputed"
 
@@ -245,11 +239,11 @@ class PrecomputedSupport(Changing):
         return X
 
     def doubt(self, X):
-        """See `SupportSet.doubt`: kernels of a batch X with the members, not within the batch."""
+        """Of kernels of a batch X with the members, not within the batch."""
         return indefinite_rows(X[:, self.places], np.diagonal(X[:, self.seen :]), self.diagonal)
 
     def batch(self, X):
-        """See `SupportSet.batch`; X has shape (n, seen + n)."""
+        """X has shape (n, seen + n)."""
         n = X.shape[0]
         expect("X", X, kind="real", shape=(n, self.seen + n), finite=False)
         X = np.ascontiguousarray(X)  # one memory layout: the passes are compiled once
@@ -263,7 +257,7 @@ class PrecomputedSupport(Changing):
         self.seen += X.shape[0]
 
     def cross(self, X):
-        """Kernel of new samples with the set; X has shape (n, seen)."""
+        """X has shape (n, seen)."""
         expect("X", X, kind="real", shape=("n", self.seen), finite=False, least=0)
         return X[:, self.places]
 
@@ -276,8 +270,6 @@ class PrecomputedSupport(Changing):
 
 
 class FeatureSupport(NamedTuple):
-    """Explicit features in place of a support set: no sample is kept."""
-
     bank: FeatureBank  # of one cue
 
     size = 0
@@ -310,7 +302,7 @@ class FeatureSupport(NamedTuple):
         return rows
 
     def scores(self, X, coef):
-        """Class scores for weights (n_classes, n_features)."""
+        """For weights (n_classes, n_features)."""
         X, absent = filled(X)
         scores = self.bank.scores(X, np.ascontiguousarray(coef), np.ones(1))
         scores[absent] = 0.0
@@ -318,7 +310,7 @@ class FeatureSupport(NamedTuple):
 
 
 def distance_matrix(X, metric, *, n_jobs=1):
-    """Distances of all pairs, (n, n) in the dtype of X, by tiles of the upper triangle in threads.
+    """Distances of all pairs, (n, n) in the dtype of X.
 
     `metric` is "chi2" (X non-negative), "cityblock" or "sqeuclidean". Results are bitwise equal for any
     `n_jobs`. Cost O(n^2 d / 2).
@@ -347,7 +339,7 @@ def distance_matrix(X, metric, *, n_jobs=1):
 
 
 def mean_rule(distance):
-    """The scale by the papers' rule: the mean of a distance matrix over all pairs of different samples.
+    """The papers' scale: the mean of a distance matrix over all pairs of different samples.
 
     Examples
     --------
@@ -358,6 +350,6 @@ def mean_rule(distance):
     """
     n = distance.shape[0]
     mean = float(distance.sum(dtype=np.float64) - np.trace(distance)) / max(1, n * (n - 1))
-    if math.isfinite(mean) and mean > 0.0:
+    if 0.0 < mean < np.inf:
         return mean
     return 1.0

@@ -1,7 +1,7 @@
 r"""Kernel matrices: checks of given ones, and whether one is positive semidefinite up to rounding.
 
-Two cheap tests detect indefinite matrices: :math:`|k(x, z)|^2 \le k(x, x)\, k(z, z)` for all pairs, and the
-smallest eigenvalue among a few hundred samples, a bound from above on that among all.
+Two cheap tests: :math:`|k(x, z)|^2 \le k(x, x)\, k(z, z)` for all pairs, and the smallest eigenvalue among a
+few hundred samples, a bound from above on that among all.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from cuelearn.expect import expect, expect_shape, warn_user
 from cuelearn.kernels import tiles
 from cuelearn.kernels.specifications import (
     LARGEST_KERNEL,
+    SMALLEST_KERNEL,
     SYMMETRY_TOLERANCE,
     check_scale,
     lacking,
@@ -26,16 +27,14 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.tiles import LARGEST_RATIO, count_excess, planes_of
 
-__all__ = ["IndefiniteKernelWarning", "check_batch", "checked_stack", "indefinite_batch", "look_at"]
-
 # Rounding: a negative eigenvalue relative to the largest, and the relative excess of |k(x, z)| over its
 # bound; the second value is for matrices in half precision.
 ROUNDING = LARGEST_RATIO - 1.0
 HALF_ROUNDING = 1e-2
 # The same for a diagonal entry, relative to the largest.
 SMALL_DIAGONAL = 1e-6
-# Samples whose eigenvalues are tested: one in SAMPLE_EVERY, from SMALL_SAMPLE to MOST_SAMPLES; fewer, but at
-# least LEAST_SAMPLES, if the operations for all kernels would exceed OPERATIONS.
+# Samples whose eigenvalues are tested: one in SAMPLE_EVERY, from SMALL_SAMPLE to MOST_SAMPLES; fewer, from
+# LEAST_SAMPLES, if the operations for all kernels would exceed OPERATIONS.
 SAMPLE_EVERY = 20
 SMALL_SAMPLE = 128
 MOST_SAMPLES = 256
@@ -50,9 +49,8 @@ MOST_NAMED = 3
 class IndefiniteKernelWarning(UserWarning):
     """A kernel is not positive semidefinite, so results that rest on convexity do not hold.
 
-    It is issued once per fit. Solvers still run, but no duality gap is certified: gaps are NaN, and
-    `converged_` is False where it refers to a gap. OBSCURE and related methods run all epochs and do not
-    ascend in the dual.
+    It is issued once per fit. Solvers still run, but duality gaps are NaN, and `converged_` is False where it
+    refers to a gap. OBSCURE and related methods run all epochs and do not ascend in the dual.
 
     Examples
     --------
@@ -92,7 +90,6 @@ class Indefinite(NamedTuple):
 
 
 def sample_of(n, n_kernels=1):
-    """The samples whose eigenvalues are tested: a function of the numbers of samples and kernels."""
     fit = int((OPERATIONS / max(1, n_kernels)) ** (1.0 / 3.0))
     size = min(n, max(LEAST_SAMPLES, min(max(SMALL_SAMPLE, n // SAMPLE_EVERY), MOST_SAMPLES, fit)))
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
@@ -107,7 +104,7 @@ def _lower_part(matrix, chosen, out):
 
 
 def part_of(matrix, chosen):
-    """The lower triangle of the matrix among the samples `chosen`; memory access dominates the time."""
+    """The lower triangle of the matrix among the samples `chosen`."""
     part = np.zeros((len(chosen), len(chosen)), matrix.dtype)
     _lower_part(matrix, chosen, part)
     return part
@@ -127,8 +124,7 @@ def _largest_ratio(flat, width, scale):
 
 
 def inverse_lengths(diagonal, dtype):
-    """1 / sqrt(k(x, x)), where entries that are rounding errors relative to the largest are raised; very
-    large if all are 0."""
+    """1 / sqrt(k(x, x)), with rounding errors raised; very large if all are 0."""
     top = float(diagonal.max())
     if top <= 0.0:
         return np.full(len(diagonal), np.finfo(dtype).max ** 0.25, dtype)
@@ -136,16 +132,14 @@ def inverse_lengths(diagonal, dtype):
 
 
 def ratio_of(matrix):
-    """Largest ``|k(x, z)| / sqrt(k(x, x) k(z, z))`` of a finite symmetric matrix with contiguous rows; NaN if
-    it is not above `LARGEST_RATIO`."""
+    """`Indefinite.ratio` of a finite symmetric matrix with contiguous rows; NaN up to `LARGEST_RATIO`."""
     planes = planes_of(matrix)
     scale = inverse_lengths(np.diagonal(matrix), matrix.dtype)
     return float(_largest_ratio(planes.flat, planes.width, scale))
 
 
 def indefinite(part, ratio=np.nan, tolerance=ROUNDING):
-    """An `Indefinite`, or None, from the lower triangle of the matrix among some samples and the `ratio`
-    among all."""
+    """An `Indefinite`, or None, from the lower triangle among some samples and the `ratio` among all."""
     top = float(np.diagonal(part).max())  # at most the largest eigenvalue
     unit = top if top > 0.0 else float(np.abs(part).max()) or 1.0
     within = not ratio > 1.0 + tolerance
@@ -190,11 +184,10 @@ def warn_indefinite(doubts):
     if not doubts:
         return False
     names = [f"kernel {name!r}: {how}" for name, how in list(doubts.items())[:MOST_NAMED]]
-    others = ""
     if len(doubts) > MOST_NAMED:
-        others = f"; and {len(doubts) - MOST_NAMED} more"
+        names.append(f"and {len(doubts) - MOST_NAMED} more")
     warn_user(
-        f"not positive semidefinite: {'; '.join(names)}{others}. The solution may be useless, and no duality "
+        f"not positive semidefinite: {'; '.join(names)}. The solution may be useless, and no duality "
         "gap is certified (NaN). Use another kernel, or clip or shift negative eigenvalues of the matrix by "
         "cuelearn.kernels.nearest_psd",
         IndefiniteKernelWarning,
@@ -204,8 +197,7 @@ def warn_indefinite(doubts):
 
 @contextlib.contextmanager
 def one_warning(doubts):
-    """Issue one warning for a fit on indefinite kernels, and suppress solvers' warnings of missing
-    certificates."""
+    """One warning for a fit on indefinite kernels, none of missing certificates."""
     if not warn_indefinite(doubts):
         yield
         return
@@ -217,8 +209,7 @@ def one_warning(doubts):
 
 def zero_blocks(X, known=None):
     """Kernels X, (n_kernels, n, m) or (n, m), with zeros for samples whose rows are all NaN, and which
-    samples of the columns lack which kernel: those `known`, then those of the rows if columns follow.
-    """
+    samples of the columns lack which kernel: those `known`, then those of the rows if columns follow."""
     shapes = [("n_kernels", "n", "m"), ("n", "m")]
     X = expect("X", X, kind="real", shape=shapes, finite=False, least=0)
     if X.ndim == 2:
@@ -246,11 +237,11 @@ def zero_blocks(X, known=None):
 BATCH_TOLERANCE = 1e-3  # of the symmetry of a batch in a stream
 
 
-def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
+def look_at(matrix, what, least=SMALLEST_KERNEL, tolerance=SYMMETRY_TOLERANCE):
     """How many |k(x, z)| of a precomputed matrix exceed sqrt(k(x, x) k(z, z)); ValueError for its problem.
 
     A symmetric matrix times random factors has equal row and column sums; all pairs are compared only if
-    these differ by a quarter of the tolerance or are too large.
+    these differ or are too large.
     """
     diagonal = np.diagonal(matrix)
     n = len(matrix)
@@ -277,7 +268,7 @@ def look_at(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
 
 
 def compared_problem(matrix, what, lowest, tolerance):
-    """The problem found by `look_at`, from a comparison of all pairs."""
+    """The message of `look_at`, or None, from a comparison of all pairs."""
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
         part = matrix[tile.place]
@@ -299,24 +290,25 @@ def compared_problem(matrix, what, lowest, tolerance):
 
 def checked_stack(K, names):
     """Check a stack (F, n, n); names of the kernels with |k(x, z)| <= sqrt(k(x, x) k(z, z)) everywhere."""
-    looks = [None] * len(K)
+    within = set()
 
     def look(f):
-        looks[f] = look_at(K[f], f"kernel {names[f]!r} of the stack")
+        if look_at(K[f], f"kernel {names[f]!r} of the stack") == 0:
+            within.add(names[f])
 
     tiles.run(look, range(len(K)), K.size)
-    return {name for name, n_above in zip(names, looks, strict=True) if n_above == 0}
+    return within
 
 
 def check_batch(X, seen):
-    """ValueError unless the kernels of a batch with all samples have the shape (n, seen + n), or are a stack
-    of such, and those with itself are symmetric."""
+    """ValueError unless the kernels of a batch, maybe a stack, have the shape (n, seen + n), and those with
+    itself are symmetric."""
     *stack, n, _ = X.shape
     expect_shape("X", X, (*stack, n, seen + n), "its columns are all samples seen so far, then the batch")
     for j, own in enumerate(own_blocks(X, seen)):
         what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"
         # looser: only rows are used, of any dtype
-        look_at(own, what, 0.0 if seen else None, BATCH_TOLERANCE)
+        look_at(own, what, 0.0 if seen else SMALLEST_KERNEL, BATCH_TOLERANCE)
 
 
 def own_blocks(X, seen):

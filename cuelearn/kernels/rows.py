@@ -4,6 +4,7 @@ import numpy as np
 
 from cuelearn.compiled import njit
 from cuelearn.expect import warn_user
+from cuelearn.kernels.tiles import planes_of
 
 # rows per block; constant, so that sums do not depend on the machine
 BLOCK_ROWS = 256
@@ -82,28 +83,22 @@ def full_dot(row, dense):
 
 def flat_view(stack):
     """A stack with contiguous rows as a flat array, with the strides of rows and kernels."""
-    size = stack.itemsize
-    kernel_stride, row_stride, step = stack.strides
-    if step != size or min(kernel_stride, row_stride) < 0:
+    planes = planes_of(stack)
+    if planes is None:
         raise ValueError("the rows of a kernel stack must be contiguous")
-    last = sum((extent - 1) * stride for extent, stride in zip(stack.shape, stack.strides, strict=True))
-    flat = np.lib.stride_tricks.as_strided(stack, (last // size + 1,), (size,))
-    return flat, row_stride // size, kernel_stride // size
+    return planes.flat, planes.width, planes.plane
 
 
 def row_blocks(bank, samples, step):
-    """Yield `step` samples at a time: samples, flat array, starts of kernel 0's rows, kernel stride."""
-    if bank.resident:
-        flat, row_stride, kernel_stride = flat_view(bank.stack)
-    else:
+    """`step` samples at a time: samples, flat array, starts of kernel 0's rows, kernel stride."""
+    block = bank.stack
+    if not bank.resident:
         block = np.empty((bank.n_kernels, step, bank.n_samples), dtype=bank.dtype)
-        flat, row_stride, kernel_stride = flat_view(block)
+    flat, row_stride, kernel_stride = flat_view(block)
     for start in range(0, samples.size, step):
-        rows = samples[start : start + step]
+        rows = places = samples[start : start + step]
         if not bank.resident:
             bank.rows_into(rows, block[:, : rows.size])
-        places = rows
-        if not bank.resident:
             places = np.arange(rows.size)
         yield rows, flat, places * row_stride, kernel_stride
 
@@ -112,10 +107,9 @@ def combine(block, kernel_weights, dtype=None):
     combined = None
     for part, weight in zip(block, kernel_weights, strict=True):
         scaled = np.dtype(dtype or part.dtype).type(weight) * part
-        if combined is None:
-            combined = scaled
-        else:
-            combined = np.add(combined, scaled, out=combined)
+        if combined is not None:
+            scaled = np.add(combined, scaled, out=combined)
+        combined = scaled
     return combined
 
 
@@ -163,8 +157,7 @@ def dots(flat, starts, length, columns, vector, out):
 
 
 def quadratic_forms(bank, coefs, support=None):
-    """``coefs[:, c] @ K_j @ coefs[:, c]`` in float64, (n_kernels, n_vectors); `coefs` cover all samples or
-    `support`."""
+    """``coefs[:, c] @ K_j @ coefs[:, c]``, (n_kernels, n_vectors); `coefs` cover all samples or `support`."""
     n = bank.n_samples
     n_vectors = coefs.shape[1]
     if support is not None:
@@ -174,10 +167,8 @@ def quadratic_forms(bank, coefs, support=None):
     support = np.flatnonzero(coefs.any(axis=1))
     out = np.zeros((bank.n_kernels, n_vectors))
     # gather the columns of few support samples, read whole rows for many
-    picked = support.size <= next(share for least, share in MOST_GATHERED if n_vectors >= least) * n
-    columns = support
-    if not picked:
-        columns = np.arange(n)
+    most = next(share for least, share in MOST_GATHERED if n_vectors >= least) * n
+    columns = support if support.size <= most else np.arange(n)
     cast = np.ascontiguousarray(coefs[columns])
     unsigned = columns.astype(np.uint64)
     step = max(1, min(BLOCK_ROWS, bank.block_rows() // 2, support.size))
@@ -216,7 +207,7 @@ def support_rows(bank, coef, resident_rows=BLOCK_ROWS):
 
 
 def kernel_norms_sq(bank, coef):
-    """Squared norms of the kernels' blocks, in one read of the rows."""
+    """Squared norms of the kernels' blocks."""
     out = np.zeros(bank.n_kernels)
     for rows, *places in support_rows(bank, coef):
         add_products(*places, coef[rows] @ coef.T, out)

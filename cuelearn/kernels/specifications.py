@@ -30,18 +30,17 @@ LARGEST_SINGLE = 1e15
 # Largest accepted |K - K.T|, relative to the largest entry.
 SYMMETRY_TOLERANCE = 1e-5
 
-# Range of a kernel's largest diagonal entry; beyond it, products with coefficients leave float32.
+# Range of a kernel's largest diagonal entry, for products with coefficients in float32.
 SMALLEST_KERNEL = 1e-20
 LARGEST_KERNEL = 1e20
 
-# What may become of samples that lack a cue.
 MISSING = ("error", "zero")
 
-# Least number of samples for which spreads are compared, and the most used, evenly spaced.
+# Fewest samples for which spreads are compared, and most that are used.
 SPREAD_SAMPLES = 20, 1000
 
-# Largest spread of a cue's columns, relative to the median. On five sets (iris, wine, breast cancer, digits,
-# Karhunen-Loeve coefficients) an RBF kernel with a fifth of the columns 20 times as wide lost 2 to 18 points.
+# Largest spread of a cue's columns, relative to the median. On five sets an RBF kernel with a fifth of the
+# columns 20 times as wide lost 2 to 18 points.
 LARGEST_SPREAD = 20
 
 # Block size for k(x, x) of a function.
@@ -53,8 +52,7 @@ class Kernel:
     """Base class of the kernels: an immutable, hashable set of parameters, checked at construction.
 
     :class:`KernelBank` binds it to columns of ``X``, resolves ``scale="mean"`` and computes it. `quantity` is
-    its input: "product", a distance ("sqeuclidean", "euclidean", "cityblock", "chi2"), or a precomputed
-    "distance matrix" or "kernel matrix".
+    its input: "product", a distance, or a precomputed "distance matrix" or "kernel matrix".
 
     Examples
     --------
@@ -120,19 +118,19 @@ class Linear(Kernel):
 class FeatureMap(Linear):
     r"""The kernel of explicit features, :math:`k(x, z) = \langle \phi(x), \phi(z) \rangle`.
 
-    A kernel like the others; but a model of OM2, OBSCURE, PegasosMKL or UFOMKL with a hinge loss and only
-    feature maps, or `Linear` beside one, keeps no samples: class scores are ``sum_f kernel_weights_[f] *
-    features_f @ blocks_[f]``, with a list `blocks_` of weights (n_features, n_classes). Nor do
-    KernelPerceptron with a feature map as kernel, PassiveAggressive and OnlineGradientDescent with one as
-    `features`, alone or in OMCL: their scores are ``features @ coef_.T``.
+    A model of OM2, OBSCURE, PegasosMKL or UFOMKL with a hinge loss and only feature maps, or `Linear` beside
+    one, keeps no samples: class scores are ``sum_f kernel_weights_[f] * features_f @ blocks_[f]``, with a
+    list `blocks_` of weights (n_features, n_classes). Nor do KernelPerceptron with a feature map as kernel,
+    PassiveAggressive and OnlineGradientDescent with one as `features`, alone or in OMCL: their scores are
+    ``features @ coef_.T``.
 
     Parameters
     ----------
     transformer : transformer of scikit-learn, "passthrough" or None
         From columns to features, maybe sparse. One of texts, such as HashingVectorizer, gets one column of a
-        DataFrame. A copy is fitted to the first samples, but a fitted transformer is used as it is.
-        "passthrough" and None leave the columns unchanged. Float32 columns of an array stay in float32, which
-        takes half the time.
+        DataFrame. A copy is fitted to the first samples; a fitted transformer is used as it is. "passthrough"
+        and None leave the columns unchanged. Float32 columns of an array stay in float32, which takes half
+        the time.
 
     Examples
     --------
@@ -171,7 +169,7 @@ class FeatureMap(Linear):
         return self  # nothing changes it, and a fitted transformer stays fitted
 
     def fit(self, columns):
-        """The feature map with a transformer that is fitted, if it was not."""
+        """The map with a fitted transformer."""
         if self.is_identity:
             return self
         from sklearn.base import clone
@@ -185,15 +183,13 @@ class FeatureMap(Linear):
         return self
 
     def columns_of(self, X, index, name, missing=False):
-        """The columns `index` of X: numbers, as in `extract_columns`, or one column of texts."""
+        """Numbers, as in `extract_columns`, or one column of texts."""
         if not self.takes_text:
             return extract_columns(X, index, name, missing=missing, single=True)
         if len(index) != 1:
             raise ValueError(f"cue {name!r}: texts must be one column, got {len(index)}")
         column = X.iloc[:, index[0]] if is_frame(X) else X[:, index[0]]
-        texts = np.empty(len(column), dtype=object)  # an array of strings would be as wide as the longest
-        texts[:] = [str(text) for text in column]
-        return texts
+        return np.array([str(text) for text in column], dtype=object)  # str would be as wide as the longest
 
     def transform(self, columns, name="features"):
         """Features (n, n_features), float32 or float64, maybe sparse; ValueError if they are not finite."""
@@ -340,7 +336,7 @@ class ExpDistance(Kernel):
 class Precomputed(Kernel):
     """A precomputed kernel: the cue's columns are its values with the training samples, in their order.
 
-    They are (n, n) for training, symmetric with a non-negative diagonal, and (rows, n) for new samples. They
+    They are (n, n) for training, symmetric with a non-negative diagonal, and (rows, n) for new samples; they
     are not normalised, since the diagonal of new samples is unknown.
 
     Examples
@@ -426,7 +422,7 @@ KERNELS = {
 
 
 def as_kernel(kernel):
-    """Convert a `Kernel`, a name in `KERNELS` or a function of two arrays to a `Kernel`.
+    """A `Kernel`, a name in `KERNELS` or a function of two arrays as a `Kernel`.
 
     TypeError for other types, ValueError for an unknown name.
 
@@ -473,8 +469,8 @@ def check_kernels(kernels):
 
 def check_first_batch(kernels, n_samples):
     """ValueError if a stream's first batch of one sample should set the scale of a kernel."""
-    for kernel in kernels if n_samples < 2 else ():
-        if kernel.unresolved:
+    for kernel in kernels:
+        if n_samples < 2 and kernel.unresolved:
             raise ValueError(
                 f"kernel {kernel!r} takes its scale from the first batch, which must hold at least 2 samples "
                 f"(better some dozens), got {n_samples}: give gamma or scale as a number"
@@ -493,9 +489,7 @@ def as_samples(X):
         if any(len(shape) != 2 for shape in shapes) or len({shape[0] for shape in shapes}) > 1:
             raise ValueError(f"X as a list of blocks must hold matrices of the same samples, got {shapes}")
         return csr_array(hstack(X))
-    names = None
-    if not hasattr(X, "iloc"):
-        names = getattr(X, "columns", None)
+    names = getattr(X, "columns", None)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return X
     import pandas as pd  # slow to import
@@ -573,23 +567,21 @@ def extract_columns(X, index, name, kind="cue", missing=False, single=False):
     """A float64 copy of the columns `index` of X, which must be real, finite and at most `LARGEST`; sparse
     columns without zeros, in order. With `missing` dense columns may hold NaN; with `single`, columns of an
     array that float32 holds stay in it."""
+    frame = is_frame(X)
     try:
-        if is_frame(X):
-            values = X.iloc[:, index]
-            kinds = {dtype.kind for dtype in values.dtypes}
+        run = as_range(index)
+        values = X.iloc[:, index] if frame else X[:, index if run is None else run]
+        if frame:
+            dtypes = values.dtypes
         else:
-            run = as_range(index)
-            values = X[:, index if run is None else run]
-            kinds = {values.dtype.kind}
-        if kinds & set("cmM"):
+            dtypes = [values.dtype]
+        if any(dtype.kind in "cmM" for dtype in dtypes):
             raise ValueError("got complex numbers or times")
-        dtype = np.float64
-        if single and not is_frame(X) and np.can_cast(values.dtype, np.float32):
-            dtype = np.float32
-        if is_frame(X):
+        if frame:
             values = values.to_numpy(np.float64, copy=True, na_value=np.nan)
         else:
-            values = values.astype(dtype)
+            narrow = single and np.can_cast(values.dtype, np.float32)
+            values = values.astype(np.float32 if narrow else np.float64)
     except (TypeError, ValueError) as error:
         if len(index) > 1 and not issparse(X):
             for i in index:  # find the column
@@ -626,7 +618,7 @@ def lacking(values, what):
 
 
 def refuse_empty(absent):
-    """ValueError for a sample that lacks all cues; `absent` has a row for each, or none."""
+    """ValueError for a sample that lacks all cues; `absent` has a row for each cue, or none."""
     empty = np.flatnonzero(np.all(absent, axis=0))
     if len(absent) and empty.size:
         raise ValueError(f"X must hold at least one cue of every sample, got none of sample {empty[0]}")
@@ -639,7 +631,7 @@ def _column(X, i, name, kind):
 class FeatureScaleWarning(UserWarning):
     """The columns of a cue differ so much in spread that a distance depends on few of them.
 
-    It is issued once per fit if the interquartile range of a column is at least 200 times the median of all
+    It is issued once per fit if the interquartile range of a column is at least 20 times the median of all
     columns. Columns with interquartile range 0, such as mostly empty bins of a histogram, do not count. Use a
     `StandardScaler` in a `Pipeline`.
 
@@ -662,8 +654,7 @@ class FeatureScaleWarning(UserWarning):
 
 
 def uneven_spread(values):
-    """Whether a column's interquartile range is `LARGEST_SPREAD` times the median or more; zeros do not
-    count, nor do histograms, whose rows have equal sums."""
+    """Whether a `FeatureScaleWarning` is due; not for histograms, whose rows have equal sums."""
     least, most = SPREAD_SAMPLES
     n = values.shape[0]
     if n < least:
@@ -682,7 +673,7 @@ def uneven_spread(values):
 
 
 def warn_of_spread(names):
-    """Issue a `FeatureScaleWarning` for cues; "kernel" is the name for a learner without cues."""
+    """`names` are those of cues, or "kernel" for a learner without cues."""
     owner = "the kernel"
     if names != ["kernel"]:
         owner = f"cue {', '.join(map(repr, names))}"
@@ -707,13 +698,11 @@ def check_symmetric(matrix, what):
 
 
 def largest_entry(values):
-    """The largest magnitude, 0 for an empty array."""
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def check_entries(values, name):
-    """ValueError, which names the kernel of a stack (n_kernels, m, n), for kernel values that are not finite
-    or so large that sums overflow; one read."""
+    """ValueError for kernel values, maybe a stack, that are not finite or so large that sums overflow."""
     if values.ndim == 3 and len(values) > 1:
         for j, kernel in enumerate(values):
             check_entries(kernel, f"kernel {j} of {name}")
@@ -730,23 +719,22 @@ def check_entries(values, name):
 
 def check_size(X, dtype):
     """X; ValueError if squares of its entries overflow `dtype`."""
+    dtype = np.dtype(dtype)
     limit = LARGEST
-    if np.dtype(dtype) == np.float32:
+    if dtype == np.float32:
         limit = LARGEST_SINGLE
     largest = largest_entry(X)
     if largest > limit:
         raise ValueError(
-            f"X must hold no values beyond {limit:g} in {np.dtype(dtype)}, got {largest:.3g}: scale it, or "
-            "use float64 for all samples"
+            f"X must hold no values beyond {limit:g} in {dtype}, got {largest:.3g}: scale it, or use float64 "
+            "for all samples"
         )
     return X
 
 
-def check_scale(what, diagonal, least=None):
+def check_scale(what, diagonal, least=SMALLEST_KERNEL):
     """ValueError for the scale of a kernel with this diagonal; zeros are allowed."""
     largest = float(diagonal.max(initial=0.0))
-    if least is None:
-        least = SMALLEST_KERNEL
     if largest != 0.0 and not least <= largest <= LARGEST_KERNEL:
         raise ValueError(
             f"{what} must have a largest diagonal entry between {SMALLEST_KERNEL:g} and {LARGEST_KERNEL:g}, "

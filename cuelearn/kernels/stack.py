@@ -7,21 +7,19 @@ from cuelearn.expect import expect, expect_word
 from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.specifications import check_entries, check_symmetric
 
-__all__ = ["KernelStack", "checked_cross", "nearest_psd", "new_kernels", "refuse_kernels", "training_bank"]
-
 
 class KernelStack:
     """Several kernels on the same samples as one object of shape (n, n), for cross-validation.
 
-    `GridSearchCV`, `cross_val_score` and `Pipeline` index the first two axes of a kernel matrix, as in
-    ``K[np.ix_(test, train)]``. This view applies such indices to all kernels without a copy; `fit` copies the
-    kernels among the samples of a fold, or computes them on demand if the bank does. `train_test_split` and
-    `resample` select rows with all columns, as for any kernel matrix.
+    `GridSearchCV`, `cross_val_score` and `Pipeline` index it like one kernel matrix, as in
+    ``K[np.ix_(test, train)]``, without a copy; `fit` copies the kernels among the samples of a fold, or
+    computes them on demand if the bank does. `train_test_split` and `resample` select rows with all columns,
+    as for any kernel matrix.
 
     Parameters
     ----------
     kernels : array-like, shape (n_kernels, n, n) or (n, n), or KernelBank
-        Kernels among all samples. They are checked once: `ValueError` unless square, symmetric and finite.
+        Kernels among all samples, checked once: `ValueError` unless square, symmetric and finite.
     names : list of str, optional
         Of the kernels in a stack.
     missing : {"error", "zero"}, default="error"
@@ -110,8 +108,7 @@ class KernelStack:
                 "split by rows, use K[np.ix_(train, train)] for training, K[np.ix_(test, train)] later"
             )
         self._bank.indefinite  # noqa: B018 - tested once, not in every fold
-        everything = np.array_equal(self._rows, np.arange(self._bank.n_samples))
-        if everything:
+        if np.array_equal(self._rows, np.arange(self._bank.n_samples)):
             return self._bank
         return self._bank.restrict(self._rows)
 
@@ -125,8 +122,7 @@ def _taken(numbers, index):
 
 
 def training_bank(X, memory=2e9, missing="error"):
-    """The `KernelBank` of X with ``kernels="precomputed"``: a bank, a `KernelStack`, or an array of shape
-    (n_kernels, n, n), or (n, n) for one kernel."""
+    """The `KernelBank` of X with ``kernels="precomputed"``: a bank, a `KernelStack`, or an array."""
     if isinstance(X, KernelBank):
         return X
     if isinstance(X, KernelStack):
@@ -136,10 +132,7 @@ def training_bank(X, memory=2e9, missing="error"):
 
 def new_kernels(X, n_kernels, n_train, least=0):
     """Precomputed kernels of new with training samples, (n_kernels, n, n_train), or (n, n_train) for one
-    kernel, in float32 or float64; `n_kernels` and `n_train` may be names, for any number.
-
-    ValueError for another shape, fewer values than `least`, or invalid ones.
-    """
+    kernel, checked, in float32 or float64; `n_kernels` and `n_train` may be names, for any number."""
     shapes = [(n_kernels, "n", n_train)]
     if n_kernels in (1, "n_kernels"):
         shapes.append(("n", n_train))
@@ -194,8 +187,7 @@ def nearest_psd(K, method="clip", *, new=None):
     Raises
     ------
     ValueError
-        For a wrong shape, values that are not real and finite, a matrix that is not symmetric, or an unknown
-        `method`.
+        Unless all matrices are real, finite, square and symmetric.
 
     References
     ----------
@@ -225,20 +217,15 @@ def nearest_psd(K, method="clip", *, new=None):
     rows = None
     if new is not None:
         rows = expect("new", new, kind="real", shape=(*K.shape[:-2], "m", K.shape[-1]), least=0)
+    dtype = np.float64
     if K.dtype.kind == "f":
         dtype = K.dtype
-    else:
-        dtype = np.float64
     stack = K.reshape(-1, *K.shape[-2:])
     repaired = np.empty(stack.shape, dtype)
-    projected = None
     if rows is not None:
         projected = rows.reshape(-1, *rows.shape[-2:]).astype(dtype)
     for j, matrix in enumerate(stack):
-        what = "K"
-        if K.ndim != 2:
-            what = f"kernel {j} of K"
-        check_symmetric(matrix, what)
+        check_symmetric(matrix, "K" if K.ndim == 2 else f"kernel {j} of K")
         matrix = 0.5 * (matrix.astype(np.float64) + matrix.T)
         values, vectors = eigh(matrix)
         if method == "shift":
@@ -251,4 +238,4 @@ def nearest_psd(K, method="clip", *, new=None):
     repaired = repaired.reshape(K.shape)
     if rows is None:
         return repaired
-    return (repaired, projected.reshape(rows.shape))
+    return repaired, projected.reshape(rows.shape)

@@ -2,8 +2,7 @@
 
 Kernels on the same columns share their *root*: one matrix product serves `Linear`, `Poly` and `RBF`, one
 distance all kernels that differ only in gamma. The last bits of an OpenBLAS product depend on the number of
-threads. Roots are therefore computed in tiles of fixed shape, each by one BLAS thread, in as many threads as
-BLAS would use: results are bitwise equal for any number.
+threads. Roots are therefore computed in tiles of fixed shape, each by one BLAS thread.
 """
 
 import math
@@ -20,8 +19,8 @@ from threadpoolctl import ThreadpoolController
 
 from cuelearn.compiled import njit
 
-# Zero padding of rows and columns makes BLAS compute every entry in the same inner loop: a row computed on
-# demand equals that of a resident stack bitwise, and the tile of (j, i) is the transpose of that of (i, j).
+# Zero padding makes BLAS compute every entry in the same inner loop: a row computed on demand equals that of
+# a resident stack bitwise, and the tile of (j, i) is the transpose of that of (i, j).
 ROW_PAD = 16
 COLUMN_PAD = 64
 TILE_ROWS = 256
@@ -37,23 +36,22 @@ NEAR_EUCLIDEAN = 1e-2
 # Largest |k(x, z)| / sqrt(k(x, x) k(z, z)): 1 plus the rounding of float32.
 LARGEST_RATIO = 1.0 + 1e-4
 
-# Smaller blocks are computed by the calling thread alone; starting a thread takes 0.1 ms.
+# Smaller blocks are computed by the calling thread alone.
 WORTH_THREADS = 100_000
 
 
 # ---- compiled loops
-# All are bitwise symmetric in (i, j): values of the two sides are combined by a commutative operation first.
-# Tiles are C-contiguous scratch arrays, maybe larger than the tile. Blocks are written through a flat view,
-# so that the compiler knows rows to be contiguous and vectorises.
+# All are bitwise symmetric in (i, j): the two sides are combined by a commutative operation first. Tiles are
+# C-contiguous scratch arrays, maybe larger than the tile. Blocks are written through a flat view, which is
+# vectorised.
 
 
-# Reassociation allows vectorised sums. Their order depends on the number of columns only, not on i, j or
-# threads.
+# Reassociation allows vectorised sums, whose order depends on the number of columns only.
 _SUMS = {"reassoc", "nsz", "nnan", "ninf"}
 
 
-# `squared_distance` without contraction, which changes the last bits. numba's files of compiled code do not
-# tell two compilations of one function apart.
+# `squared_distance` without contraction, which changes the last bits; a function of its own, since numba's
+# files do not tell two compilations of one apart.
 @njit(nogil=True, cache=True, fastmath=_SUMS)
 def _direct_squared_distance(x, z):
     total = x.dtype.type(0)
@@ -139,8 +137,7 @@ _E3, _E4, _E5 = np.float32([4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1])
 def exp_into(distance, n_rows, n_columns, slopes, offsets, flat, width):
     """flat[offsets[k] + i width + j] = exp(slopes[k] distance[i, j]) in float32, slopes <= 0.
 
-    exp(x) = 2^k exp(r), k = round(x / log 2), |r| <= log(2) / 2, within 1e-7 relative; 0 for x < -87. Twice
-    as fast as NumPy's multiply and exp.
+    exp(x) = 2^k exp(r), k = round(x / log 2), |r| <= log(2) / 2, within 1e-7 relative; 0 for x < -87.
     """
     for k in range(slopes.shape[0]):
         slope = slopes[k]
@@ -165,7 +162,7 @@ QUANTITIES = ("product", "sqeuclidean", "euclidean", "cityblock", "chi2")
 PRODUCT, _, EUCLIDEAN, CITYBLOCK, CHI2 = range(5)
 
 
-# Of two samples, in their dtype. error_model="numpy": checks for zero divisors would prevent vectorisation.
+# error_model="numpy": checks for zero divisors would prevent vectorisation.
 pair_value = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 
 
@@ -247,10 +244,7 @@ def mirror(planes, plane, tile):
 
 @njit(nogil=True, cache=True, fastmath=_SUMS)
 def count_excess(row, i, scale):
-    """Number of ``|row[j]| scale[i] scale[j]``, j > i, above `LARGEST_RATIO`; undefined with NaN.
-
-    Unlike a maximum, a count is vectorised.
-    """
+    """Number of ``|row[j]| scale[i] scale[j]``, j > i, above `LARGEST_RATIO`; a maximum is not vectorised."""
     n_above = 0
     limit = row.dtype.type(LARGEST_RATIO) / scale[i]
     row, scale = row[i + 1 :], scale[i + 1 :]  # indices from 0 need no test for negative ones
@@ -261,8 +255,7 @@ def count_excess(row, i, scale):
 
 @njit(nogil=True, cache=True, fastmath=_SUMS - {"nnan", "ninf"})
 def sums_both_ways(flat, start, width, factors, scale, by_rows, by_columns):
-    """Sums of a square matrix times `factors` along rows and columns, in one read; returns `count_excess` of
-    all rows, while they are in cache."""
+    """Sums of a square matrix times `factors` along rows and columns; returns `count_excess` of all rows."""
     n = factors.shape[0]
     n_above = 0
     by_columns[:] = 0.0
@@ -292,10 +285,7 @@ def sums_both_ways(flat, start, width, factors, scale, by_rows, by_columns):
 
 @njit(nogil=True, cache=True)
 def gather_rows(stack, rows, columns, out):
-    """out[f, i, j] = stack[f, rows[i], columns[j]]; indices are uint64, whose sign needs no test.
-
-    All kernels of a row in turn: in a stack these lie beside each other.
-    """
+    """out[f, i, j] = stack[f, rows[i], columns[j]]; indices are uint64, whose sign needs no test."""
     for i in range(rows.shape[0]):
         for f in range(stack.shape[0]):
             row = stack[f, rows[i]]
@@ -317,10 +307,8 @@ class _Held:
     """BLAS is limited to one thread while a reference to this is alive."""
 
     def limit(self):
-        """Limit BLAS; the number of threads that it would have used.
-
-        So ``OPENBLAS_NUM_THREADS`` and joblib's inner limit apply here, too.
-        """
+        """Limit BLAS; the number of threads that it would have used, with ``OPENBLAS_NUM_THREADS`` and
+        joblib's inner limit."""
         libraries = linear_algebra()
         n_threads = max((library.num_threads or 1 for library in libraries.lib_controllers), default=1)
         if n_threads > 1:
@@ -329,16 +317,13 @@ class _Held:
 
 
 class _OneBlasThread:
-    """The limit that concurrent callers share.
-
-    Without a lock: an interruption between taking and noting it would leave it locked for ever.
-    """
+    """The limit that concurrent callers share, without a lock, which an interruption could leave locked."""
 
     def __init__(self):
         self.current = lambda: None
 
     def hold(self):
-        """A `_Held` to keep during the work, and the number of threads to use: 1 for a second caller."""
+        """A `_Held` to keep, and the number of threads to use: 1 for a second caller."""
         held = self.current()
         if held is not None:
             return held, 1
@@ -352,10 +337,8 @@ ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def run(function, tasks, n_entries):
-    """Call ``function(task)`` for every task, in any order, in as many threads as BLAS would use.
-
-    Threads are started only if enough matrix entries, `n_entries`, are written.
-    """
+    """Call ``function(task)`` for every task, in any order, in as many threads as BLAS would use if enough
+    matrix entries, `n_entries`, are written."""
     held, n_threads = ONE_BLAS_THREAD.hold()
     try:
         _deal(function, tasks, n_threads if n_entries >= WORTH_THREADS else 1)
@@ -390,8 +373,7 @@ def pad_up(n, multiple):
 
 
 def padded(rows, dtype, multiple):
-    """Copy rows into a zero array whose number of rows is a multiple of `multiple`, and at least that; sparse
-    rows stay as they are."""
+    """Copy rows into a zero array whose number of rows is a multiple; sparse rows stay as they are."""
     if issparse(rows):
         return rows
     out = np.zeros((pad_up(max(len(rows), 1), multiple), rows.shape[1]), dtype)
@@ -400,8 +382,6 @@ def padded(rows, dtype, multiple):
 
 
 class Rows(NamedTuple):
-    """Rows of one cue, the input of tiles."""
-
     values: np.ndarray  # padded; a precomputed matrix (n, n_train) is not, nor a csr_array, in float64
     norm: np.ndarray | None = None  # squared norms, float64
 
@@ -442,8 +422,11 @@ class Root(NamedTuple):
 
     @property
     def source(self):
-        plain = dict.fromkeys(("product", "chi2", "function"), "plain")
-        return {"matrix": "matrix", **plain}.get(self.kind, "centred")
+        if self.kind == "matrix":
+            return "matrix"
+        if self.kind in ("product", "chi2", "function"):
+            return "plain"
+        return "centred"
 
 
 class Form(NamedTuple):
@@ -458,8 +441,8 @@ class Form(NamedTuple):
 
 
 def group_kernels(forms, kernels, dtype):
-    """{root: (others, exponentials)}: the kernels of each root and their planes in the block, as (number of
-    the kernel, form, plane), or as (metric, slopes, planes) of a distance."""
+    """{root: (others, exponentials)}: its kernels, as (number of the kernel, form, plane of the block), or as
+    (metric, slopes, planes) of a distance."""
     members = {}
     for plane, f in enumerate(kernels):
         members.setdefault(forms[f].root, []).append((int(f), forms[f], plane))
@@ -500,7 +483,6 @@ class Tile(NamedTuple):
 
 
 def block_tiles(n_rows, n_columns):
-    """Tiles of a block, by rows; high tiles cost less per row, since BLAS rearranges the columns once."""
     height = min(TILE_ROWS, pad_up(n_rows, ROW_PAD))
     width = min(TILE_COLUMNS, TILE_ENTRIES // height // COLUMN_PAD * COLUMN_PAD)
     return [
@@ -517,7 +499,7 @@ def upper_tiles(n):
 
 
 class Planes(NamedTuple):
-    """A block of shape (planes, rows, columns), with a flat view and its strides in entries."""
+    """A block (planes, rows, columns), with a flat view and its strides in entries."""
 
     block: np.ndarray
     flat: np.ndarray
@@ -531,7 +513,7 @@ def planes_of(block):
         block = block.reshape(1, *block.shape)
     size = block.itemsize
     plane, width, step = block.strides
-    if step != size or min(plane, width) <= 0 or plane % size or width % size:
+    if step != size or min(plane, width) < 0 or plane % size or width % size:
         return None
     length = sum((extent - 1) * stride for extent, stride in zip(block.shape, block.strides, strict=True))
     flat = np.lib.stride_tricks.as_strided(block, (length // size + 1,), (size,))
@@ -542,7 +524,7 @@ _OWN = threading.local()
 
 
 def _scratch(name, shape, dtype):
-    """An array in memory that a thread reuses for one purpose, which avoids page faults."""
+    """An array that a thread reuses for one purpose, which avoids page faults."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     buffer = getattr(_OWN, name, None)
     if buffer is None or buffer.size < size:
@@ -552,16 +534,11 @@ def _scratch(name, shape, dtype):
 
 
 class Pair(NamedTuple):
-    """Two sides of a block."""
-
     left: Side
     right: Side
 
     def base(self, root, tile):
-        """One tile of a root, as the first rows and columns of a C-contiguous array.
-
-        All products and distances of a bank are computed here.
-        """
+        """One tile of a root, as the first rows and columns of a C-contiguous array."""
         r0, r1, c0, c1 = tile
         x = self.left.arrays[root.cue][root.source].values
         if root.kind == "matrix":
@@ -595,15 +572,17 @@ class Pair(NamedTuple):
         r0, r1, c0, c1 = tile
         x, x_norm = self.left.arrays[root.cue][root.source]
         z, z_norm = self.right.arrays[root.cue][root.source]
+        x = x[r0:r1]
+        z = z[c0:c1]
         x_norm = x_norm[r0:r1].astype(product.dtype)
         z_norm = z_norm[c0:c1].astype(product.dtype)
         near = product.dtype.type(root.near)
         if issparse(x):
-            left, right = ((rows.data, rows.indices, rows.indptr) for rows in (x[r0:r1], z[c0:c1]))
+            left, right = ((rows.data, rows.indices, rows.indptr) for rows in (x, z))
             _squared_distance_into(product, out, out, x_norm, z_norm, near * 0, out)
             _sparse_near_into(left, right, x_norm, z_norm, near, out)
-            return out
-        _squared_distance_into(product, x[r0:r1], z[c0:c1], x_norm, z_norm, near, out)
+        else:
+            _squared_distance_into(product, x, z, x_norm, z_norm, near, out)
         return out
 
     def distance(self, root, metric, tile, base):

@@ -1,6 +1,7 @@
 """Multiple kernel learning: online, batch, sparse, and a certified reference (thesis chapter 4)."""
 
-from cuelearn.mkl.base import ConvergenceDisplay, KernelWeightsDisplay, load
+from cuelearn.core.estimator import load
+from cuelearn.mkl.base import ConvergenceDisplay, KernelWeightsDisplay
 from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap
 from cuelearn.mkl.optimum.losses import EpsilonInsensitive, Huber, Logistic, Squared, SquaredHinge
 from cuelearn.mkl.optimum.problem import Certificate, LossProblem, MKLProblem, Result, duality_gap, objective

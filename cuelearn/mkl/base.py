@@ -18,7 +18,6 @@ from cuelearn.core.estimator import (
     HasMethods,
     ScoreClassifier,
     StrOptions,
-    load,
     parameters,
     validated,
 )
@@ -48,19 +47,6 @@ from cuelearn.mkl.optimum.blocks import BlockProblem
 from cuelearn.mkl.optimum.losses import Logistic
 from cuelearn.mkl.optimum.problem import LossProblem, MKLProblem, weights_of
 
-__all__ = [
-    "BatchMKL",
-    "KernelClassifier",
-    "KernelModel",
-    "Stochastic",
-    "StochasticMKL",
-    "documented",
-    "load",
-    "ConvergenceDisplay",
-    "KernelWeightsDisplay",
-    "kernel_summary",
-]
-
 #: Constraint of a loss given as an object.
 LOSS = [HasMethods(["value", "dual", "clip", "step"])]
 
@@ -78,6 +64,8 @@ class KernelModel(Estimator):
     K_j[:, support_] @ dual_coef_``; weights (n_classes, n_kernels) have a row per class.
     """
 
+    kernels: object = field(default=None, kw_only=False)
+    normalize: bool = True
     missing: str = "error"
 
     _multi_output = False  # whether y may be an indicator matrix
@@ -88,29 +76,28 @@ class KernelModel(Estimator):
         return isinstance(self.kernels, str)
 
     def _start(self, X, y, sample_weight=None):
-        """Set `bank_`; return class indices or numbers, see `_labels`, and weights, checked."""
+        """Set `bank_`; class indices or numbers, and weights."""
         vars(self).pop("absent_", None)
-        if self._is_precomputed():
+        precomputed = self._is_precomputed()
+        if precomputed:
             bank = training_bank(X, self.memory, self.missing)
-            self.n_features_in_ = bank.n_samples
+            n = self.n_features_in_ = bank.n_samples
             if self.missing == "zero":
                 self.absent_ = bank.diagonal == 0.0
-            weights = check_sample_weight(sample_weight, bank.n_samples)
-            labels = self._labels(y, bank.n_samples, weights)
         else:
             samples, y = self._given_samples(X, y)
-            weights = check_sample_weight(sample_weight, samples.shape[0])
-            labels = self._labels(y, samples.shape[0], weights)
-            kernels = self._scaled_kernels(samples, weights)
-            bank = self._bank_of(kernels, samples, self.memory)
+            n = samples.shape[0]
+        weights = check_sample_weight(sample_weight, n)
+        labels = self._labels(y, n, weights)
+        if not precomputed:
+            bank = self._bank_of(self._scaled_kernels(samples, weights), samples, self.memory)
         vars(bank).pop("_announced", None)  # see `announce_matrix`
         self.bank_ = bank
         return labels, weights
 
     def _bank_of(self, kernels, samples, memory):
         kind = FeatureBank if self._takes_blocks() else KernelBank
-        options = {"normalize": self.normalize, "missing": self.missing}
-        return kind(kernels, samples, memory=memory, **options)
+        return kind(kernels, samples, normalize=self.normalize, memory=memory, missing=self.missing)
 
     def _takes_blocks(self):
         """Whether the model keeps blocks of features in place of samples."""
@@ -120,8 +107,7 @@ class KernelModel(Estimator):
         return isinstance(getattr(self, "bank_", None), FeatureBank)
 
     def _given_samples(self, X, y):
-        """Checked samples and y; memory maps and batches are checked as they are read."""
-        options = {"used": lambda: given_kernels(self.kernels), "accept_sparse": "csr"}
+        """Samples and y, checked; memory maps and batches as they are read."""
         blocks = self._takes_blocks()
         if are_batches(X) and not blocks:
             raise ValueError("X in batches needs kernels that are all a FeatureMap, and a hinge loss")
@@ -130,20 +116,28 @@ class KernelModel(Estimator):
         elif blocks and are_batches(X):
             X = Batches(X, y)
         else:
-            options |= {**self._validation, "multi_output": self._multi_output}
-            return training_samples(self, X, y, **options)
-        validate_samples(self, X.first[:1], dtype=FLOATS, **options)
+            options = {"accept_sparse": "csr", "multi_output": self._multi_output, **self._validation}
+            return training_samples(self, X, y, used=lambda: given_kernels(self.kernels), **options)
+        self._checked(X.first[:1], reset=True)
         return X, X.labels
 
+    def _checked(self, X, reset=False, **options):
+        def used():
+            if reset:
+                return given_kernels(self.kernels)
+            return self.bank_.triples
+
+        options |= {"accept_sparse": "csr", "dtype": FLOATS, "reset": reset}
+        return validate_samples(self, X, used=used, **options)
+
     def _scaled_kernels(self, samples, sample_weight):
-        """The kernels, with unequal weights of samples a ``scale="mean"`` of the repeated samples."""
+        """The kernels; with unequal weights ``scale="mean"`` is that of the repeated samples."""
         if sample_weight is None or np.ptp(sample_weight) == 0.0:
             return self.kernels
         triples = given_kernels(self.kernels)
         if triples is not None and not any(kernel.unresolved for _, kernel, _ in triples):
             return self.kernels
-        rows = repeated_rows(sample_weight, MEAN_SUBSAMPLE)
-        chosen = taken(samples, rows)
+        chosen = taken(samples, repeated_rows(sample_weight, MEAN_SUBSAMPLE))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FeatureScaleWarning)  # issued for all samples
             return self._bank_of(triples, chosen, 0.0).triples
@@ -207,12 +201,13 @@ class KernelModel(Estimator):
     def _watch(self, show=None):
         """The user's callback, with the fitted attributes set before each call."""
 
+        if self.callback is None:
+            return None
+
         def call(run, step):
             (show or self._show_training)(run)
             return self.callback(self, step)
 
-        if self.callback is None:
-            return None
         return call
 
     def _show_training(self, training):
@@ -258,17 +253,20 @@ class KernelModel(Estimator):
             support = np.arange(self.n_seen_)
         X = self._new_samples(X)
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
-        given = self._is_precomputed() and not isinstance(X, CrossBank)
-        n_rows = X.n_rows if isinstance(X, CrossBank) else X.shape[1 if given else 0]
+        crossed = isinstance(X, CrossBank)
+        given = self._is_precomputed() and not crossed
+        if crossed:
+            n_rows = X.n_rows
+        else:
+            n_rows = X.shape[1 if given else 0]
         if active.size == 0 or support.size == 0:
             return n_rows, active, ()
         if given:
             return n_rows, active, [(slice(None), (X[j][:, support] for j in active))]
-        if isinstance(X, CrossBank):
-            return n_rows, active, X.select(active, support).blocks(reuse=True)
-        if not every:
-            support = self.bank_support_
-        cross = self.bank_.cross(X, kernels=active, support=support)
+        if crossed:
+            cross = X.select(active, support)
+        else:
+            cross = self.bank_.cross(X, active, support if every else self.bank_support_)
         return n_rows, active, cross.blocks(reuse=True)
 
     def _class_scores(self, X):
@@ -289,33 +287,25 @@ class KernelModel(Estimator):
         Returns
         -------
         DataFrame
-            One row per kernel, or per class and kernel if classes have own weights: (class,) name, weight,
-            share of the absolute weights, norm of the primal block (NaN if kernels have own coefficients or a
-            loaded model has no kernels), support (number of samples with a coefficient).
+            One row per kernel, or per class and kernel: (class,) name, weight, share of the absolute weights,
+            norm of the primal block (NaN if kernels have own coefficients or a loaded model has no kernels),
+            support (number of samples with a coefficient).
         """
         check_is_fitted(self)
         weights = np.atleast_2d(self.kernel_weights_)
         bank = getattr(self, "bank_", None)
-        n_rows, n_kernels = weights.shape
-        norms_sq = np.full(weights.shape, np.nan)
-        names = [f"k{j}" for j in range(n_kernels)]
+        names = [f"k{j}" for j in range(weights.shape[1])]
         if bank is not None:
             names = bank.names
-        if isinstance(bank, FeatureBank):
+        norms_sq = np.full(weights.shape, np.nan)
+        if self._has_blocks():
             norms_sq = np.array([[np.vdot(block, block) for block in self.blocks_]])
         elif bank is not None and self.dual_coef_.ndim == 2:
-            forms = quadratic_forms(bank, self.dual_coef_, self.bank_support_)
-            if n_rows > 1:
-                norms_sq = forms.T
-            else:
-                norms_sq = forms.sum(axis=1)[None]
-        return kernel_summary(
-            names,
-            weights,
-            np.abs(weights) * np.sqrt(norms_sq),
-            self.support_.size,
-            getattr(self, "classes_", None),
-        )
+            norms_sq = quadratic_forms(bank, self.dual_coef_, self.bank_support_).T
+            if len(weights) == 1:
+                norms_sq = norms_sq.sum(axis=0)[None]
+        norms = np.abs(weights) * np.sqrt(norms_sq)
+        return kernel_summary(names, weights, norms, self.support_.size, getattr(self, "classes_", None))
 
     @property
     def transform(self):
@@ -331,10 +321,10 @@ class KernelModel(Estimator):
     def _score_ones(self):
         n_kernels = self.kernel_weights_.shape[-1]
         shape = (1, self.n_features_in_)
-        if not self._is_precomputed() and n_kernels != self.bank_.n_kernels:
-            raise ValueError(f"{n_kernels} weights for {self.bank_.n_kernels} kernels")
         if self._is_precomputed():
             shape = (n_kernels, *shape)
+        elif n_kernels != self.bank_.n_kernels:
+            raise ValueError(f"{n_kernels} weights for {self.bank_.n_kernels} kernels")
         return getattr(self, self._answer)(np.ones(shape), *self._given_ones())
 
     def _given_ones(self):
@@ -349,15 +339,13 @@ class KernelModel(Estimator):
 
     def __deepcopy__(self, memo):
         """With all training kernels, unlike a pickle."""
-        copied = type(self).__new__(type(self))
-        memo[id(self)] = copied
+        copied = memo[id(self)] = type(self).__new__(type(self))
         attributes = {name: value for name, value in vars(self).items() if name != "_checkpoint"}
         vars(copied).update(copy.deepcopy(attributes, memo))
         return copied
 
     def __getstate__(self):
-        """For pickle: with the kernels of a saved file, or all training samples for `transform`, without
-        their kernels."""
+        """With the kernels of a saved file, or for `transform` of all training samples."""
         state = super().__getstate__()
         if "bank_" in state:
             kept = self._fitted_state()
@@ -395,8 +383,8 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def transform(self, X):
         r"""The combined kernel, for any machine with ``kernel="precomputed"``.
 
-        Of a model on explicit features these, times the roots of the weights: their products are the
-        combined kernel. Divide it by its mean diagonal where the scale matters, as with the C of an SVM.
+        Of explicit features these, times the roots of the weights. Divide the kernel by its mean diagonal
+        where the scale matters, as with the C of an SVM.
 
         Parameters
         ----------
@@ -454,11 +442,8 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 class KernelClassifier(ScoreClassifier, KernelModel):
-    """Base of classifiers on many kernels.
-
-    Training sees only classes with weight, as `classes_`; the others' samples, of weight 0, count to the
-    first. `_finish` restores all classes.
-    """
+    """Base of classifiers. Training sees only classes with weight, as `classes_`; the others' samples, of
+    weight 0, count to the first."""
 
     def _labels(self, y, n_samples, sample_weight):
         classes, labels = classes_and_labels(labels_of(self, y, n_samples))
@@ -476,7 +461,7 @@ class KernelClassifier(ScoreClassifier, KernelModel):
         del self._all_classes
 
     def _of_all_classes(self, scores, value=None):
-        """Columns of all classes from those of the trained ones; by default scores that never win."""
+        """Columns of all classes; untrained ones by default get scores that never win."""
         absent = getattr(self, "untrained_classes_", ())
         if len(absent) == 0:
             return scores
@@ -495,11 +480,9 @@ class KernelClassifier(ScoreClassifier, KernelModel):
 class Stochastic(CombinedKernel, KernelModel):
     """Base of stochastic methods; `_solve` calls the solver."""
 
-    kernels: object = field(default=None, kw_only=False)
     p: object = "auto"
     C: float = 1.0
     tol: object = None
-    normalize: bool = True
     memory: float = 2e9
     random_state: object = None
     callback: object = None
@@ -511,9 +494,8 @@ class Stochastic(CombinedKernel, KernelModel):
 
     def _run(self, problem):
         options = {"tol": self.tol, "finish": self.finish, "rng": as_generator(self.random_state)}
-        if not problem.certified:
-            options["certify"] = False
-        result = self._solve(problem, {**options, "callback": self._watch(), "verbose": self.verbose})
+        options |= {"callback": self._watch(), "verbose": self.verbose, "certify": problem.certified}
+        result = self._solve(problem, options)
         self._show(problem, result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
         self.p_ = problem.p
@@ -523,8 +505,6 @@ class Stochastic(CombinedKernel, KernelModel):
 
 @parameters
 class StochasticMKL(KernelClassifier, Stochastic):
-    """Base of OM2 and `BatchMKL`."""
-
     class_weight: object = None
 
     def _train(self, labels, sample_weight):
@@ -565,8 +545,8 @@ documented = functools.partial(docs.documented, texts=TEXTS)
 
 
 class OfLogisticLoss:
-    """Decorator of a method that exists where the loss is the logistic one; else an AttributeError says so,
-    which `hasattr` understands and a user reads (scikit-learn's `available_if` hides the reason)."""
+    """Decorator of a method that exists where the loss is the logistic one; else an AttributeError says so
+    (scikit-learn's `available_if` hides the reason)."""
 
     def __init__(self, method):
         functools.update_wrapper(self, method)
@@ -623,7 +603,7 @@ class BatchMKL(StochasticMKL):
 
 
 def kernel_summary(names, weights, norms, support, classes=None):
-    """A model's `summary`; `weights` and `norms` have one row, or one per class."""
+    """`weights` and `norms` have one row, or one per class."""
     n_rows, n_kernels = weights.shape
     total = np.abs(weights).sum(axis=1, keepdims=True)
     columns = {
@@ -648,6 +628,7 @@ def axes_of(ax):
 
 
 def check_has(estimator, attribute):
+    check_is_fitted(estimator)
     if not hasattr(estimator, attribute):
         raise ValueError(f"estimator must have {attribute}, got {type(estimator).__name__}")
 
@@ -680,8 +661,7 @@ class KernelWeightsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None, most=30):
-        """Draw the `most` largest weights of a fitted estimator that has `summary`."""
-        check_is_fitted(estimator)
+        """Draw the `most` largest weights of a fitted estimator."""
         check_has(estimator, "summary")
         return cls(estimator.summary()).plot(ax, most=most)
 
@@ -704,8 +684,7 @@ class KernelWeightsDisplay:
 class ConvergenceDisplay:
     """Objective and certified lower bound during a fit, with the final relative gap.
 
-    For online learners without an objective: the share of mistakes so far; for `MLMKLSA`: the change of the
-    kernel weights.
+    For online learners: the share of mistakes so far; for `MLMKLSA`: the change of the kernel weights.
 
     Parameters
     ----------
@@ -744,13 +723,10 @@ class ConvergenceDisplay:
     @classmethod
     def from_estimator(cls, estimator, *, x="seconds", ax=None):
         """Draw the `history_` of a fitted estimator."""
-        check_is_fitted(estimator)
         check_has(estimator, "history_")
         history = estimator.history_
-        measured = getattr(
-            estimator, "_convergence", "objective" if "objective" in history else "online_error"
-        )
-        return cls(history, x, measured).plot(ax)
+        measured = "objective" if "objective" in history else "online_error"
+        return cls(history, x, getattr(estimator, "_convergence", measured)).plot(ax)
 
     def plot(self, ax=None):
         """Draw on `ax` or a new figure; returns self."""

@@ -1,8 +1,8 @@
 """Training on Dask collections: partitions stay with their workers, which hold them as actors.
 
-The messages and reports of `cuelearn.mkl.optimum.partitions` are all that is sent, and at most 5,000 samples
-to fit transformers. A worker that dies costs one round: its partitions are built again from the collection,
-get the coordinator's state, and start from dual variables 0.
+All that is sent are the messages and reports of `cuelearn.mkl.optimum.partitions`, and at most 5,000 samples
+to fit transformers. A worker that dies costs one round: its partitions are built again, get the coordinator's
+state, and start from dual variables 0.
 """
 
 import numpy as np
@@ -10,18 +10,15 @@ import numpy as np
 from cuelearn.core.samples import classes_and_labels, labels_of, labels_within
 from cuelearn.expect import require
 from cuelearn.kernels.features import taken
-from cuelearn.kernels.fitted import MEAN_SUBSAMPLE
+from cuelearn.kernels.fitted import spaced
 from cuelearn.kernels.specifications import check_samples
 from cuelearn.mkl.optimum.partitions import Partition, scaled_bank, solve_partitions
-
-__all__ = ["Cluster", "is_collection"]
 
 # times that a partition is built anew in one round
 ATTEMPTS = 3
 
 
 def is_collection(X):
-    """Whether X is an array or DataFrame of Dask."""
     return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
@@ -66,8 +63,7 @@ def count_labels(pair):
 
 
 def spaced_samples(pair):
-    n = pair[0].shape[0]
-    return taken(pair[0], np.linspace(0, n - 1, min(n, MEAN_SUBSAMPLE)).round().astype(np.intp))
+    return taken(pair[0], spaced(pair[0].shape[0]))
 
 
 def moments_of(pair, number, bank):
@@ -114,12 +110,10 @@ class Cluster:
         self.n = int(self.counts.sum())
 
     def first_samples(self):
-        """Samples of the first partition, evenly spaced, to fit transformers to."""
         return self.client.submit(spaced_samples, self._futures[0]).result()
 
     def solve(self, problem, bank, *, loss, seed, **options):
-        """The `Result` of a problem with the bank of `first_samples`; options are those of
-        `solve_partitions`."""
+        """As `solve_partitions`, with the bank of `first_samples`."""
         client = self.client
         moments = client.map(moments_of, self._futures, self.numbers, bank=bank)
         scaled = client.submit(scaled_bank, bank, moments, self.n)
@@ -137,12 +131,12 @@ class Cluster:
         actors = [actor.result() for actor in actors]
         self._futures = ()
 
-        def replies(numbers, messages):
+        def replies(actors, message):
             """Reports of partitions; None of those whose worker is lost."""
             waiting = []
-            for k, message in zip(numbers, messages, strict=True):
+            for actor in actors:
                 try:
-                    waiting.append(actors[k].round(message))
+                    waiting.append(actor.round(message))
                 except RuntimeError:
                     waiting.append(None)
             reports = []
@@ -154,12 +148,12 @@ class Cluster:
             return reports
 
         def ask(message, state_of):
-            reports = replies(range(len(actors)), [message] * len(actors))
+            reports = replies(actors, message)
             for k in range(len(actors)):
                 for _ in range(ATTEMPTS):
                     if reports[k] is None:
                         actors[k] = build(k, client.compute(self.pairs[k])).result()
-                        [reports[k]] = replies([k], [message._replace(state=state_of(k))])
+                        [reports[k]] = replies([actors[k]], message._replace(state=state_of(k)))
                 if reports[k] is None:
                     raise RuntimeError(f"partition {self.numbers[k]} was lost {ATTEMPTS} times in one round")
             return reports

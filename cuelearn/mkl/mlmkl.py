@@ -25,8 +25,6 @@ from cuelearn.mkl.base import CombinedKernel
 from cuelearn.mkl.rivals.perclass import CuttingPlanes, MultiLabelMKL
 from cuelearn.mkl.rivals.svm import SharedProblem
 
-__all__ = ["MLMKLSA", "MLMKLSum", "SharedProblem", "saddle_gap", "solve_mlmkl_sa", "solve_mlmkl_sum"]
-
 TEXTS = {
     "C": ("float > 0", "Of the SVMs (without bias, no division by n)."),
     "callback": (
@@ -55,8 +53,8 @@ MOST_PLANES = 500
 class Entropic:
     r"""Weights on a simplex, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`.
 
-    eta "auto" is AdaHedge, :math:`\ln n` over the cost of the steps so far, which needs no scale of the
-    gradients (de Rooij, van Erven, Grünwald, Koolen, JMLR 2014).
+    eta "auto" is AdaHedge, :math:`\ln n` over the cost of the steps so far (de Rooij, van Erven, Grünwald,
+    Koolen, JMLR 2014).
     """
 
     def __init__(self, size, eta="auto"):
@@ -96,7 +94,7 @@ class MLResult(NamedTuple):
 
 
 class SharedRun(Run):
-    """A run with its current result; `half`: the rule compares with half as many iterations."""
+    """`half`: the rule compares with half as many iterations."""
 
     def __init__(self, problem, name, n_iter, tol, callback, verbose, half=False, min_iter=1):
         super().__init__(callback, verbose=verbose)
@@ -104,7 +102,7 @@ class SharedRun(Run):
         self.name = name
         self.half = half
         self.min_iter = min(min_iter, n_iter)
-        self.tol = None
+        self.tol = tol
         if tol is not None:
             self.tol = expect("tol", tol, above=0)
         even = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels)
@@ -120,7 +118,7 @@ class SharedRun(Run):
         return self.problem.n_solved - self.before
 
     def record(self, t, weights, iterate, value, best, gamma, gap=None):
-        """Add an iteration; whether to stop. A `gap` replaces the change in the stopping rule."""
+        """Whether to stop after an iteration. A `gap` replaces the change in the stopping rule."""
         self.kernel_weights = best.copy()
         self.gamma = gamma.copy()
         before = self.path[t // 2 if self.half else -1]
@@ -183,11 +181,10 @@ def solve_mlmkl_sa(
 
     Equation 9 is divided by the probability :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m` of the
     draw. `corrected` (not in the paper) multiplies the estimate for p by :math:`\gamma_k / \gamma'_k`,
-    subtracts the mean of the latest losses, weighted by :math:`\gamma'`, from equation 9, which removes most
-    noise, and stops by the change since half as many iterations: that since the last one is about 1/t anyway.
+    subtracts the mean of the latest losses, weighted by :math:`\gamma'`, from equation 9, and stops by the
+    change since half as many iterations: that since the last one is about 1/t anyway.
     """
-    if rng is None:
-        rng = np.random.default_rng()
+    rng = np.random.default_rng(rng)
     expect("delta", delta, low=0, high=1)
     s = problem.bank.n_kernels
     m = problem.n_problems
@@ -196,8 +193,7 @@ def solve_mlmkl_sa(
     mean_p = np.zeros(s)
     mean_gamma = np.zeros(m)
     last = np.full(m, np.nan)
-    rule = {"half": bool(corrected), "min_iter": MIN_ITER}
-    run = SharedRun(problem, "ML-MKL-SA", n_iter, tol, callback, verbose, **rule)
+    run = SharedRun(problem, "ML-MKL-SA", n_iter, tol, callback, verbose, bool(corrected), MIN_ITER)
     for t in run.rounds(n_iter, run.name, "iteration"):
         p = for_p.weights
         gamma = for_gamma.weights
@@ -223,7 +219,7 @@ def solve_mlmkl_sa(
 
 def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, cutting_planes=False, callback=None, verbose=False):
     """ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`, with SA's steps; an `MLResult`. With
-    `cutting_planes` the stopping rule uses the relative gap to their bound."""
+    `cutting_planes` the stopping rule uses their relative gap."""
     m = problem.n_problems
     for_p = Entropic(problem.bank.n_kernels)
     planes = CuttingPlanes(problem.bank.n_kernels)
@@ -369,7 +365,7 @@ class SharedMKL(CombinedKernel, MultiLabelMKL):
     _parameter_constraints = {"n_iter": COUNT, "tol": [*POSITIVE, None]}
 
     def _train(self, signs, sample_weight):
-        problem = self._problem(self.bank_, signs, sample_weight)
+        problem = self._problem(signs, sample_weight)
 
         def show(run):  # solves all SVMs, with the clock stopped
             with problem.uncounted():
@@ -378,26 +374,25 @@ class SharedMKL(CombinedKernel, MultiLabelMKL):
         options = {"n_iter": self.n_iter, "tol": self.tol, "verbose": self.verbose}
         result = self._solve(problem, callback=self._watch(show), **options)
         self._take(problem, result)
-        name = type(self).__name__
+        messages = []
         if not (result.converged or result.stopped):
             change = result.history["change"].iloc[-1]
-            warn_user(
-                f"{name}: the stopping rule's value {change:.2g} is above tol={self.tol:g} after "
-                f"{result.n_iter} iterations; raise n_iter or tol",
-                ConvergenceWarning,
+            messages.append(
+                f"the stopping rule's value {change:.2g} is above tol={self.tol:g} after {result.n_iter} "
+                "iterations; raise n_iter or tol"
             )
         if problem.n_missed:
-            warn_user(
-                f"{name}: {problem.n_missed} of {problem.n_solved} SVMs did not reach a relative gap of "
-                f"{problem.svm_tol:g} in {problem.max_sweeps} sweeps; lower C",
-                ConvergenceWarning,
+            messages.append(
+                f"{problem.n_missed} of {problem.n_solved} SVMs did not reach a relative gap of "
+                f"{problem.svm_tol:g} in {problem.max_sweeps} sweeps; lower C"
             )
+        for message in messages:
+            warn_user(f"{type(self).__name__}: {message}", ConvergenceWarning)
 
-    def _problem(self, bank, signs, sample_weight):
-        return SharedProblem(bank, signs, self.C, weights=self._problem_weights(signs, sample_weight))
+    def _problem(self, signs, sample_weight):
+        return SharedProblem(self.bank_, signs, self.C, weights=self._problem_weights(signs, sample_weight))
 
     def _point_on(self, X, Y, sample_weight):
-        """The problem of X and Y, and the fitted weights for it."""
         check_is_fitted(self)
         bare = clone(self)
         with warnings.catch_warnings():
@@ -406,10 +401,9 @@ class SharedMKL(CombinedKernel, MultiLabelMKL):
         if bare.indicator_ != self.indicator_ or not np.array_equal(bare.classes_, self.classes_):
             raise ValueError("Y must hold the labels that the model was fitted to")
         gamma = np.delete(self.gamma_, bare.skipped_classes_)
-        return bare._problem(bare.bank_, signs, sample_weight), self.kernel_weights_, gamma
+        return bare._problem(signs, sample_weight), self.kernel_weights_, gamma
 
     def _take(self, problem, result):
-        """Solve all SVMs at the result's kernel weights; set the fitted attributes."""
         solutions = [problem.solve(k, result.kernel_weights) for k in range(problem.n_problems)]
         self._keep_problems((problem.alphas * problem.signs).T, result.kernel_weights)
         self.class_objectives_ = self._fill([f.value + f.gap for f in solutions], np.nan)
@@ -433,8 +427,8 @@ class MLMKLSA(SharedMKL):
     .. math:: \min_{p \in \Delta_s} \max_{1 \le k \le m} H_k(p), \qquad
         H_k(p) = \min_f \frac12 \|f\|^2_{K(p)} + C \sum_i [1 - y^k_i f(x_i)]_+
 
-    Each iteration draws a class, more often the larger its loss, solves its SVM and moves the kernel weights
-    along its gradient. At the end each class gets an SVM on the averaged combination.
+    Each iteration draws a class, more often the larger its loss, solves its SVM and moves the kernel weights.
+    At the end each class gets an SVM on the averaged combination.
 
     Parameters
     ----------
@@ -444,14 +438,13 @@ class MLMKLSA(SharedMKL):
     delta : float in [0, 1], default 0.2
         Share of uniform draws; with 0, a class that lost its weight is never drawn.
     eta : float > 0 or "auto", default "auto"
-        Step size of kernel and class weights: AdaHedge, or constant as in the paper (0.001 or 0.0001 there;
-        which values are small depends on the scale of the objectives, n C).
+        Step size of kernel and class weights: AdaHedge, or constant as in the paper (0.001 or 0.0001).
     corrected : bool, default True
         Remove bias and most noise of the gradients, and use a stopping rule that does not hold automatically.
-        False: the paper's estimates and rule, with ``tol=0.01``.
+        False is the paper's way, with ``tol=0.01``.
     tol : float or None, default 0.05
         Stop, after at least 100 iterations, at this relative change of the averaged kernel weights from half
-        as many iterations (paper: from the last one); None runs all iterations.
+        as many iterations (paper: from the last one); None runs all.
     $missing $normalize $memory
     random_state : int, Generator or None
     $callback $verbose
@@ -466,8 +459,7 @@ class MLMKLSA(SharedMKL):
         Class number of each iteration.
     path_ : ndarray, shape (n_iter + 1, n_kernels)
         Averaged kernel weights after each iteration.
-    $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
-    $n_updates_ $converged_
+    $shared_
 
     See Also
     --------
@@ -485,13 +477,12 @@ class MLMKLSA(SharedMKL):
     Examples
     --------
     >>> import numpy as np
-    >>> from cuelearn.kernels import RBF
     >>> from cuelearn.mkl import MLMKLSA
     >>> rng = np.random.default_rng(0)
     >>> Y = rng.integers(0, 2, size=(60, 3))
     >>> X = np.hstack([Y + 0.4 * rng.normal(size=(60, 3)), rng.normal(size=(60, 3))])
-    >>> cues = [("useful", RBF(), slice(0, 3)), ("noise", RBF(), slice(3, 6))]
-    >>> model = MLMKLSA(cues, C=1.0, random_state=0).fit(X, Y)
+    >>> cues = [("useful", "rbf", slice(3)), ("noise", "rbf", slice(3, 6))]
+    >>> model = MLMKLSA(cues, random_state=0).fit(X, Y)
     >>> bool(model.kernel_weights_[0] > 0.7), model.decision_function(X).shape
     (True, (60, 3))
     """
@@ -541,8 +532,7 @@ class MLMKLSum(SharedMKL):
         Equal weights; 0 for skipped classes.
     path_ : ndarray, shape (n_iter + 1, n_kernels)
         Weights after each iteration.
-    $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
-    $n_updates_ $converged_
+    $shared_
 
     References
     ----------

@@ -1,12 +1,11 @@
 r"""Several labels, one combination of kernels for each: GMKL and VSKL.
 
-GMKL is projected gradient descent on the kernel weights of a class (Varma and Babu). The objective T(d) has
-:math:`\partial T / \partial d_a = 1 - \frac12 q_a(\alpha)`, :math:`q_a(\alpha) = (\alpha \circ y)^\top K_a
-(\alpha \circ y)`. Any SVM's alpha, scaled optimally, certifies a gap by the dual :math:`\max_{0 \le \alpha
-\le C} \{ \alpha^\top 1 : q_a(\alpha) \le 2 \}`.
+The objective T(d) of GMKL has :math:`\partial T / \partial d_a = 1 - \frac12 q_a(\alpha)`,
+:math:`q_a(\alpha) = (\alpha \circ y)^\top K_a (\alpha \circ y)`. Any SVM's alpha, scaled optimally, certifies
+a gap by the dual :math:`\max_{0 \le \alpha \le C} \{ \alpha^\top 1 : q_a(\alpha) \le 2 \}`.
 
-VSKL has kernels in groups, sparse within a group and not across groups, by mirror descent over simplices.
-For kernel k of group j and :math:`1/r = 1 - 1/s`, its problem has the optimal value
+VSKL is mirror descent over simplices. For kernel k of group j and :math:`1/r = 1 - 1/s`, its problem has the
+optimal value
 
 .. math:: \max_{0 \le \alpha \le C} \alpha^\top 1 - \tfrac12 \|(\max_k
     q_{jk}(\alpha)^{1/2})_j\|_r^2 = \min_{\lambda_j \in \Delta} G(\lambda), \quad G(\lambda) = \max_{0
@@ -27,8 +26,6 @@ from cuelearn.core.formulas import group_norm
 from cuelearn.expect import expect
 from cuelearn.mkl.rivals.perclass import ClassSubproblem, PerClassMKL, documented, run_classes
 from cuelearn.mkl.rivals.svm import SharedProblem
-
-__all__ = ["GMKL", "BoxSubproblem", "largest_multiple", "solve_gmkl", "VSKL", "resolve_groups", "solve_vskl"]
 
 # largest share of the wanted gap due to an SVM, and its smallest relative accuracy
 OWN_SHARE = 0.1
@@ -130,8 +127,8 @@ def value(solution, weights):
 
 
 def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False):
-    """GMKL of every class of a `SharedProblem`, whose `svm_tol` changes; a `ClassesResult`. First step
-    length: Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012)."""
+    """GMKL of every class of a `SharedProblem`, whose `svm_tol` changes; a `ClassesResult`. Step lengths:
+    Barzilai and Borwein (Jain, Vishwanathan, Varma, KDD 2012)."""
     tol = expect("tol", tol, above=0)
     subproblems = [GradientSubproblem(problem, k, tol) for k in range(problem.n_problems)]
     return run_classes(subproblems, max_iter, name="GMKL", callback=callback, verbose=verbose)
@@ -149,20 +146,17 @@ class GMKL(PerClassMKL):
 
     Parameters
     ----------
-    $kernels $C $class_weight $tol $max_iter $missing $normalize $memory $callback $verbose
+    $kernels $rounds $callback $verbose
 
     Attributes
     ----------
-    $classes_ $kernel_weights_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_
-    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
+    $of_classes_
 
     Notes
     -----
     Cost per step: one or two SVMs per class, each with a read of the kernels, and one read of all kernels for
-    all classes together.
-
-    Kernels computed from features are float32. At large C and low rank (linear, C = 1000) this is too coarse
-    and the gap stays open: pass float64 matrices.
+    all classes together. At large C and low rank (linear, C = 1000) kernels in float32 are too coarse and the
+    gap stays open: pass float64 matrices.
 
     With :math:`D = \sum_a d_a` at the optimum, d / D solves :math:`\ell_1` MKL (`VSKL` with one group) with C
     D in place of C: the same C regularises less here.
@@ -175,12 +169,11 @@ class GMKL(PerClassMKL):
     Examples
     --------
     >>> import numpy as np
-    >>> from cuelearn.kernels import RBF
     >>> from cuelearn.mkl import GMKL
     >>> rng = np.random.default_rng(0)
     >>> Y = rng.integers(0, 2, size=(60, 2))
     >>> X = np.hstack([Y + 0.3 * rng.normal(size=(60, 2)), rng.normal(size=(60, 2))])
-    >>> model = GMKL([("first", RBF(), [0]), ("second", RBF(), [1]), ("noise", RBF(), [2, 3])]).fit(X, Y)
+    >>> model = GMKL([("first", "rbf", [0]), ("second", "rbf", [1]), ("noise", "rbf", [2, 3])]).fit(X, Y)
     >>> model.kernel_weights_.argmax(axis=1), bool(model.dual_gap_ < 0.01 * model.objective_)
     (array([0, 1]), True)
     """
@@ -198,7 +191,7 @@ SVM_SHARE = 0.3
 LEAST_INNER_SHARE = 1e-3
 # largest extrapolation of gamma
 LONGEST = 4.0
-# steps without gain, at the highest inner accuracy, after which a class is abandoned
+# steps without gain after which a class is abandoned
 PATIENCE = 20
 # simplex weights below this are 0 in the combined kernel
 ZERO_WEIGHT = 1e-12
@@ -263,16 +256,14 @@ class MirrorSubproblem(BoxSubproblem):
             self.power = 1.0 / (1.0 - 2.0 / s)
 
     def wanted(self):
-        """Allowed error of G."""
         return self.share * max(self.tol * self.objective, 0.5 * self.gap)
 
     def least(self):
-        """Smallest group share; its cost is below the error of G."""
+        """Smallest group share, of a cost below the error of G."""
         return max(self.floor, 0.5 * self.wanted() / self.objective / self.gamma.size)
 
     def towards(self, gamma, best, before):
-        """Next gamma, extrapolated (Aitken, in logarithms), with its distance to the best and step, the next
-        `before`."""
+        """Next gamma, extrapolated (Aitken, in logarithms); the next `before`: distance to the best, step."""
         ahead = np.log(best / gamma)
         factor = np.ones_like(ahead)
         if before is not None:
@@ -285,7 +276,7 @@ class MirrorSubproblem(BoxSubproblem):
         return new, (ahead, np.log(new / gamma))
 
     def evaluate(self, simplex, gamma):
-        """G by alternation: a lower bound of it, gradient, gamma, kernel weights of the last SVM."""
+        """G by alternation: a lower bound, gradient, gamma, kernel weights of the last SVM."""
         group = self.groups
         s = self.s
         before = None
@@ -399,7 +390,7 @@ class VSKL(PerClassMKL):
         A label (int or str) for each kernel; None is one group.
     s : float in [2, inf], default inf
         Exponent of the norm across groups; 2 does not couple them.
-    $C $class_weight $tol $max_iter $missing $normalize $memory $callback $verbose
+    $rounds $callback $verbose
 
     Attributes
     ----------
@@ -408,8 +399,7 @@ class VSKL(PerClassMKL):
         :math:`\lambda_{jk} / \gamma_j`.
     groups_ : ndarray of int, shape (n_kernels,)
         Group of each kernel.
-    $classes_ $kernel_weights_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_
-    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
+    $of_classes_
 
     Notes
     -----
@@ -424,13 +414,12 @@ class VSKL(PerClassMKL):
     Examples
     --------
     >>> import numpy as np
-    >>> from cuelearn.kernels import RBF
     >>> from cuelearn.mkl import VSKL
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([-1, 1], 30)
     >>> X = rng.normal(size=(60, 4))
     >>> X[:, [0, 2]] += y[:, None] * [2.0, 1.0]
-    >>> model = VSKL([(f"k{j}", RBF(), [j]) for j in range(4)], groups=["a", "a", "b", "b"]).fit(X, y)
+    >>> model = VSKL([(f"k{j}", "rbf", [j]) for j in range(4)], groups=["a", "a", "b", "b"]).fit(X, y)
     >>> model.groups_, bool(model.simplex_weights_[0, 0] > 0.9)  # the second kernel is useless
     (array([0, 0, 1, 1]), True)
     """

@@ -4,7 +4,7 @@
 same arguments: `MultiKT` (Tommasi et al., 2010), `AverageTL`, `PriorFeatures` and `NoTransfer`.
 """
 
-from cuelearn.mkl.base import load
+from cuelearn.core.estimator import load
 from cuelearn.mktl.baselines import AverageTL, MultiKT, NoTransfer, PriorFeatures
 from cuelearn.mktl.mktl import MKTL, P_RANGE, TransferProblem, solve_mktl
 

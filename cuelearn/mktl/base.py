@@ -27,8 +27,6 @@ from cuelearn.kernels.matrices import one_warning
 from cuelearn.kernels.specifications import check_samples, extract_columns, feature_places, resolve_columns
 from cuelearn.mkl.base import KernelClassifier, two_columns
 
-__all__ = ["PASSTHROUGH", "PriorScores", "given_scores", "TransferClassifier", "documented"]
-
 #: Instead of an estimator: the columns of X are scores.
 PASSTHROUGH = "passthrough"
 #: Share of the new samples that may be equal to samples of a prior by chance.
@@ -38,24 +36,19 @@ DISTINCT = 0.9
 
 
 class PriorScores:
-    """Priors with their columns of X (default all); errors name the wrong prior.
+    """Priors with their columns of X; errors name the wrong prior.
 
     `names`, set by the first `columns`, names each score column: the prior, with ": class" appended if it has
     more than two classes.
     """
 
-    def __init__(self, priors, n_features, feature_names=None, missing=False):
+    def __init__(self, priors, n_features, feature_names, missing):
         self.missing = missing
-        entries = checked_priors(priors, n_features, feature_names)
-        # a prior that is trained again later does not change this model
-        self.entries = [
-            (name, copy.deepcopy(prior) if hasattr(prior, "get_params") else prior, index)
-            for name, prior, index in entries
-        ]
+        self.entries = checked_priors(priors, n_features, feature_names)
         self.names = self._widths = None
 
     def warn_of_shared_samples(self, X):
-        """Warn of priors that keep samples which are rows of X: their scores on these are too good."""
+        """Warn of priors that keep rows of X: their scores on these are too good."""
         for name, prior, index in self.entries:
             if isinstance(prior, str) or issparse(X):
                 continue
@@ -84,7 +77,7 @@ class PriorScores:
         return np.concatenate(parts, axis=1)
 
     def expect(self, names):
-        """Take over the columns of a fit; ValueError if they are not of these priors."""
+        """Take over the columns of a fit; ValueError if these are of other priors."""
         widths = []
         place = 0
         for name, _, _ in self.entries:
@@ -105,7 +98,7 @@ class PriorScores:
 
 
 def count_shared(prior, X):
-    """Number of rows of X among the samples that a scikit-learn estimator keeps, such as support vectors."""
+    """Number of rows of X among the samples that an estimator keeps, such as support vectors."""
     model = getattr(prior, "best_estimator_", prior)
     if hasattr(model, "steps"):
         X = model[:-1].transform(X)
@@ -125,15 +118,15 @@ def count_shared(prior, X):
 
 
 def checked_priors(priors, n_features, feature_names):
+    """(name, copy of the prior, indices of its columns, by default all) of each entry."""
     if priors is None:
         priors = []
     entries = []
     places = feature_places(feature_names)
-    for entry in expect_list("priors", priors, "(name, prior) or (name, prior, columns)", least=0):
+    forms = "(name, prior) or (name, prior, columns)"
+    for entry in expect_list("priors", priors, forms, least=0):
         if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3) or not isinstance(entry[0], str):
-            raise TypeError(
-                f"priors must be a list of (name, prior) or (name, prior, columns), got the entry {entry!r}"
-            )
+            raise TypeError(f"priors must be a list of {forms}, got the entry {entry!r}")
         name, prior, columns = (*entry, None)[:3]
         scores = hasattr(prior, "decision_function") or hasattr(prior, "predict_proba")
         if isinstance(prior, type) or not (prior == PASSTHROUGH if isinstance(prior, str) else scores):
@@ -146,6 +139,8 @@ def checked_priors(priors, n_features, feature_names):
             if callable(columns):
                 raise TypeError(f"prior {name!r}: columns must not be a function, got {columns!r}")
             index = resolve_columns(name, columns, None, n_features, places, kind="prior")
+        if hasattr(prior, "get_params"):  # trained again later, it does not change this model
+            prior = copy.deepcopy(prior)
         entries.append((name, prior, index))
     expect_distinct("the names of priors", [name for name, _, _ in entries])
     return entries
@@ -163,7 +158,7 @@ def part_of(X, index, missing):
     return part, absent
 
 
-def scores_of(name, prior, index, X, missing=False):
+def scores_of(name, prior, index, X, missing):
     """Scores of a prior, (n, k), NaN where it is `missing`, with column names."""
     frame = hasattr(X, "iloc")
     if isinstance(prior, str):
@@ -172,17 +167,13 @@ def scores_of(name, prior, index, X, missing=False):
             values = values.toarray()
         if len(index) == 1:
             return values, [name]
-        labels = [str(X.columns[i]) for i in index] if frame else [str(i) for i in index]
-        return values, [f"{name}: {label}" for label in labels]
+        return values, [f"{name}: {X.columns[i] if frame else i}" for i in index]
     part, absent = part_of(X, index, missing)
     if frame and not hasattr(prior, "feature_names_in_"):
         part = part.to_numpy()
-    if hasattr(prior, "decision_function"):
-        scores = prior.decision_function
-    else:
-        scores = prior.predict_proba
+    method = "decision_function" if hasattr(prior, "decision_function") else "predict_proba"
     try:
-        values = scores(part)
+        values = getattr(prior, method)(part)
     except NotFittedError:
         raise ValueError(
             f"prior {name!r} is not fitted: {type(prior).__name__} has to be fitted on its own data first ("
@@ -201,9 +192,7 @@ def checked_scores(name, prior, values, n_samples):
     classes = getattr(prior, "classes_", None)
     if isinstance(classes, list) and any(isinstance(part, (list, tuple, np.ndarray)) for part in classes):
         classes = None  # multi-output
-    n_classes = None
-    if classes is not None:
-        n_classes = len(classes)
+    n_classes = None if classes is None else len(classes)
     shapes = [(n_samples,), (n_samples, "k")]
     values = expect(f"scores of prior {name!r}", values, shape=shapes, least=0)
     if values.ndim == 1:
@@ -225,9 +214,7 @@ def given_scores(scores, n_samples, n_columns=None):
     values = np.zeros((n_samples, 0))
     names = []
     if scores is not None:
-        frame = scores
-        if hasattr(scores, "to_frame"):
-            frame = scores.to_frame()
+        frame = scores.to_frame() if hasattr(scores, "to_frame") else scores
         values = expect("scores", frame, shape=[(n_samples,), (n_samples, "k")], least=0)
         if values.ndim == 1:
             values = values[:, None]
@@ -300,21 +287,21 @@ class TransferClassifier(KernelClassifier):
         self._finish()
         return self
 
-    def _refuse_priors(self):
-        raise ValueError("priors need X: with kernels='precomputed' pass their scores as scores=")
+    def _prior_scores(self, priors):
+        if self._is_precomputed():
+            raise ValueError("priors need X: with kernels='precomputed' pass their scores as scores=")
+        names = getattr(self, "feature_names_in_", None)
+        return PriorScores(priors, self.n_features_in_, names, self.missing == "zero")
 
     def _begin(self, X, y, scores, sample_weight):
         """Class numbers, scaled scores of the training samples, sample weights."""
         for name in ("feature_names_in_", "n_features_in_"):
             vars(self).pop(name, None)
         labels, sample_weight = self._start(X, y, sample_weight)
-        if self._is_precomputed():
-            if self.priors is not None and len(self.priors):
-                self._refuse_priors()
-            of_priors = np.zeros((labels.size, 0))
-            names = []
-            self._priors = None
-        else:
+        of_priors = np.zeros((labels.size, 0))
+        names = []
+        self._priors = None
+        if not self._is_precomputed() or self.priors:
             self._priors = self._prior_scores(self.priors)
             samples = check_samples(X)[0]
             of_priors = self._priors.columns(samples)
@@ -328,10 +315,6 @@ class TransferClassifier(KernelClassifier):
         self.score_scale_ = self._scale_of(values, sample_weight)
         vars(self).pop("intercept_", None)
         return labels, np.ascontiguousarray(np.nan_to_num(values / self.score_scale_)), sample_weight
-
-    def _prior_scores(self, priors):
-        names = getattr(self, "feature_names_in_", None)
-        return PriorScores(priors, self.n_features_in_, names, self.missing == "zero")
 
     def _scale_of(self, values, sample_weight):
         """Divisors; 1 for columns of zeros."""
@@ -386,8 +369,6 @@ class TransferClassifier(KernelClassifier):
             If their names are not those of the fit.
         """
         check_is_fitted(self)
-        if self._is_precomputed():
-            self._refuse_priors()
         attached = self._prior_scores(priors)
         attached.expect(self.prior_names_[: len(self.prior_names_) - self._n_given])
         self.priors = priors

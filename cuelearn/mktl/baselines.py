@@ -20,17 +20,6 @@ from cuelearn.kernels.tiles import linear_algebra
 from cuelearn.mkl.rivals.svm import balance_weights, one_versus_rest, problem_weights, targets_of
 from cuelearn.mktl.base import TransferClassifier, documented
 
-__all__ = [
-    "AverageTL",
-    "NoTransfer",
-    "PriorFeatures",
-    "BallSolution",
-    "MultiKT",
-    "MultiKTSolution",
-    "hinge_in_ball",
-    "solve_multikt",
-]
-
 
 @parameters
 class OneSVM(TransferClassifier):
@@ -152,22 +141,18 @@ class PriorFeatures(TransferClassifier):
                 "PriorFeatures needs at least one column of scores: pass priors, or scores to fit"
             )
         machines = []
-        coefs = []
         targets = targets_of(labels, self.classes_.size)
+        coef = np.zeros((labels.size, len(targets)))
         losses = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         for k, target in enumerate(targets):
             signs = np.where(target, 1.0, -1.0)
-            if losses is None:
-                weights = np.ones(labels.size)
-            else:
-                weights = losses[k]
+            weights = np.ones(labels.size) if losses is None else losses[k]
             kept = np.flatnonzero(weights)
             machines.append(linear_svm(S[kept], signs[kept], self.C, weights=weights[kept], tol=1e-8))
-            coefs.append(np.zeros(labels.size))
-            coefs[k][kept] = signs[kept] * machines[k].dual_coef
+            coef[kept, k] = signs[kept] * machines[k].dual_coef
         transfer = np.array([machine.coef for machine in machines])
         bias = np.array([machine.intercept for machine in machines])
-        self._set(np.array(coefs).T, np.zeros(self.bank_.n_kernels), transfer, bias)
+        self._set(coef, np.zeros(self.bank_.n_kernels), transfer, bias)
 
 
 @documented
@@ -196,7 +181,7 @@ class AverageTL(OneSVM):
 
     Notes
     -----
-    Cost: libsvm's n^2 to n^3 operations per class; one n x n matrix in float64.
+    Costs as much as `NoTransfer`.
 
     References
     ----------
@@ -216,7 +201,7 @@ class AverageTL(OneSVM):
     averages_scores = True
 
 
-#: Maximum steps; at most 37 were seen on 5,500 random problems of all shapes and scales.
+#: At most 37 steps were seen on 5,500 random problems of all shapes and scales.
 MAX_ITER = 100
 #: Steps without progress until numerical accuracy is exhausted.
 PATIENCE = 8
@@ -262,11 +247,10 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
         \max_{0 \le \alpha_i \le \omega_i} \frac1n \Big( \sum_i \alpha_i c_i
         - R\, \Big\| \sum_i \alpha_i g_i \Big\|_2 \Big) ,
 
-    with weights scaled to mean 1. The answer minimises :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`, so
-    it tends to the shortest minimiser: irrelevant entries stay 0, equal columns share. Offsets c and weights
-    :math:`\omega > 0` have shape (n,), slopes with rows :math:`g_i` (n, K); slopes above 1e100 are an
-    OverflowError. `tol` bounds the gap, relative to objectives above 1; at the limit of double precision the
-    gap may be larger, but is certified.
+    with offsets c and weights :math:`\omega > 0` (n,), scaled to mean 1, and slopes (n, K) with rows
+    :math:`g_i`. The answer minimises :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`, so it tends to the
+    shortest minimiser: irrelevant entries stay 0, equal columns share. `tol` bounds the gap, relative to
+    objectives above 1; at the limit of double precision the gap may be larger, but is certified.
 
     Mehrotra's predictor-corrector as in `cuelearn.core.linear_svm`, with excess v and lack xi of each margin:
     :math:`g_i \cdot \beta = c_i + v_i - \xi_i`, :math:`a_i v_i = (\omega_i - a_i)\, \xi_i = \tau \to 0`.
@@ -367,7 +351,7 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
 
 
 class LeastSquares(NamedTuple):
-    """Least-squares SVMs for k targets; `diagonal` of the system's inverse is the same for all."""
+    """For k targets; `diagonal` of the system's inverse is the same for all."""
 
     dual_coef: np.ndarray  # (n, k)
     intercept: np.ndarray  # (k,)
@@ -411,10 +395,7 @@ def least_squares_svm(kernel, targets, ridge):
 
 
 class MultiKTSolution(NamedTuple):
-    """Binary problems: the second of two classes, or each class against the rest.
-
-    `objective` is the weighted mean hinge loss of `leave_one_out`, `gap` certified.
-    """
+    """Of binary problems, the second of two classes or each class against the rest: as in `MultiKT`."""
 
     dual_coef: np.ndarray  # (n, n_problems)
     intercept: np.ndarray  # (n_problems,), as below
@@ -444,10 +425,10 @@ def solve_multikt(
     """
     labels = np.asarray(labels)
     per_problem = isinstance(weights, str)
-    n = labels.size
     classes = [1]
     if n_classes != 2:
         classes = range(n_classes)
+    n = labels.size
     coefs = []
     biases = []
     balls = []
@@ -457,9 +438,7 @@ def solve_multikt(
         signs = np.where(labels[:, None] == np.array(classes), 1.0, -1.0)
         for k in range(len(classes)):
             if machine is None or per_problem:
-                zeta = weights
-                if weights is None:
-                    zeta = np.ones(n)
+                zeta = np.ones(n) if weights is None else weights
                 if per_problem:
                     zeta = balance_weights(signs[:, k], sample_weight)
                 zeta = zeta * (1.0 if sample_weight is None else sample_weight)
@@ -588,15 +567,14 @@ class MultiKT(TransferClassifier):
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
         kernel = combined_kernel(bank, weights, 1.0)
         options = {"C": self.C, "max_radius": self.max_radius, "tol": self.tol}
-        if sample_weight is None:
-            kept = np.arange(labels.size)
-        else:
+        kept = np.arange(labels.size)
+        if sample_weight is not None:
             kept = np.flatnonzero(sample_weight)
+            options["sample_weight"] = sample_weight[kept]
         within = kernel
-        if kept.size != labels.size:
+        if kept.size < labels.size:
             within = kernel[np.ix_(kept, kept)]
         options["weights"] = zeta[kept] if isinstance(zeta, np.ndarray) else zeta
-        options["sample_weight"] = None if sample_weight is None else sample_weight[kept]
         solution = solve_multikt(within, labels[kept], self.classes_.size, S[kept], **options)
         beta = solution.beta
         bias = solution.intercept

@@ -1,11 +1,10 @@
 r"""MKTL (thesis chapter 6): OBSCURE on kernels of the new samples and one scalar block per new class and
 prior score.
 
-With scores :math:`s_{iz}` of K priors, M new classes and F0 kernels (thesis 6.2, 6.3), F0 + M K blocks in
-all,
+With scores :math:`s_{iz}` of K priors, M new classes and F0 kernels (thesis 6.2, 6.3) the objective of `MKTL`
+has the F0 + M K blocks
 
-.. math:: P(\bar w) = \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n \sum_i c_i\, \ell(\bar w; x_i, y_i), \qquad
-    \bar w = [w^1, \dots, w^{F_0}, w^{(1,1)}, \dots, w^{(M,K)}] .
+.. math:: \bar w = [w^1, \dots, w^{F_0}, w^{(1,1)}, \dots, w^{(M,K)}] .
 
 A score's block is one number, :math:`\theta^{(y,z)} = \sum_i A_{iy} s_{iz}`: with the coefficient matrix A of
 chapter 4 all are :math:`A^\top S`, without kernel matrices or score vectors per block. Two classes with the
@@ -29,23 +28,21 @@ from cuelearn.mkl.rivals.single import stratified_folds
 from cuelearn.mkl.stochastic.obscure import solve_obscure
 from cuelearn.mktl.base import TransferClassifier, documented
 
-__all__ = ["MKTL", "P_RANGE", "TransferProblem", "solve_mktl"]
-
 
 class TransferProblem(MKLProblem):
-    """An MKL problem with scores of priors and weights of the losses, see the module.
+    """An MKL problem with scores of priors and weights of the losses, see `MKTL`.
 
     Parameters
     ----------
     bank, labels, n_classes
-        As in `MKLProblem`: kernels of the new samples and their classes.
+        Kernels of the new samples and their classes, as in `MKLProblem`.
     scores : ndarray of float64, shape (n_samples, K)
         Scores of the priors, already scaled; K may be 0.
     p : float in (1, 2], "auto" or "auto-priors"
         "auto": q = 2 ln F with F all blocks (section 6.3, theorem 4.2); "auto-priors": q = 2 ln K (section
         6.5.2). Both are clipped to q >= 2.
     C, loss, sample_weight, class_weight
-        As in `MKLProblem`: the weights c above are :math:`s_i c_{y_i} n / W`.
+        As in `MKLProblem`: the weights c of `MKTL` are :math:`s_i c_{y_i} n / W`.
 
     Examples
     --------
@@ -70,7 +67,7 @@ class TransferProblem(MKLProblem):
         return resolve_p(p, self.n_groups)
 
 
-#: Exponents of the thesis (6.5).
+#: Exponents of thesis 6.5.
 P_RANGE = (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
 WORDS = {"auto", "auto-priors", "cv"}
 #: Stratified folds for choosing p; fewer if a class has fewer samples, at least 2.
@@ -250,9 +247,7 @@ class MKTL(TransferClassifier):
         if isinstance(given, (str, numbers.Real)) or not hasattr(given, "__iter__"):
             return given
         tried = [expect("p", p, above=1, high=2) for p in expect_list("p", given, "exponents in (1, 2]")]
-        weight = sample_weight
-        if sample_weight is None:
-            weight = np.ones(labels.size)
+        weight = np.ones(labels.size) if sample_weight is None else sample_weight
         with_weight = np.flatnonzero(weight)
         accuracy = dict.fromkeys(tried, 0.0)
         for fold in stratified_folds(labels[with_weight], FOLDS, rng):

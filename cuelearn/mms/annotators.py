@@ -20,11 +20,8 @@ from cuelearn.expect import expect, expect_among, expect_distinct, expect_word, 
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, check_candidates, starts_of_bags
 
 __all__ = [
-    "AnnotatedItems",
-    "DawidSkene",
-    "candidates_from_annotators",
-    "candidates_from_links",
-    "dawid_skene",
+    *("AnnotatedItems", "DawidSkene"),
+    *("candidates_from_annotators", "candidates_from_links", "dawid_skene"),
 ]
 
 #: Columns of votes that are given as rows.
@@ -54,9 +51,8 @@ class DawidSkene(NamedTuple):
     Examples
     --------
     >>> from cuelearn.mms import DawidSkene, dawid_skene
-    >>> result = dawid_skene([[0, 0], [1, 1], [1, -1]], 2)
-    >>> isinstance(result, DawidSkene), result.confusion.shape
-    (True, (2, 2, 2))
+    >>> isinstance(dawid_skene([[0, 0], [1, 1], [1, -1]], 2), DawidSkene)
+    True
     """
 
     posterior: np.ndarray
@@ -103,11 +99,9 @@ def indicators(votes, n_labels):
     return csr_array((np.ones(item.size), (item, column)), shape=(len(votes), votes.shape[1] * n_labels))
 
 
-def vote_shares(votes, n_labels):
+def vote_shares(given, n_labels):
     """Share of each label among an item's votes; equal shares without a vote."""
-    counts = np.zeros((len(votes), n_labels))
-    item, annotator = np.nonzero(votes >= 0)
-    np.add.at(counts, (item, votes[item, annotator]), 1.0)
+    counts = given @ np.tile(np.eye(n_labels), (given.shape[1] // n_labels, 1))
     counts[counts.sum(axis=1) == 0.0] = 1.0
     return counts / counts.sum(axis=1, keepdims=True)
 
@@ -164,8 +158,7 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
 
     References
     ----------
-    Dawid and Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm, Applied
-    Statistics 28 (1979).
+    Dawid and Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm, 1979.
 
     Examples
     --------
@@ -183,7 +176,7 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
     tol = expect("tol", tol, low=0)
     most = expect("max_iter", max_iter, kind="whole", low=1)
     given = indicators(votes, K)
-    posterior = vote_shares(votes, K)
+    posterior = vote_shares(given, K)
     history = []
     converged = False
     while not converged and len(history) < most:
@@ -199,8 +192,8 @@ def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
 
 
 def identified(votes, n_labels):
-    """Whether the votes determine the annotators' confusions: three votes for a third of the items do (three
-    views of a latent class), single votes do not."""
+    """Whether the votes determine the confusions, as three views of a latent class do and single votes do
+    not."""
     n_votes = (votes >= 0).sum(axis=1)
     n_probabilities = np.count_nonzero((votes >= 0).any(axis=0)) * n_labels * (n_labels - 1)
     triples = np.count_nonzero(n_votes >= 3) >= TRIPLES * np.count_nonzero(n_votes)
@@ -213,7 +206,7 @@ def check_voted(voted):
 
 
 def as_table(votes):
-    """Votes as a DataFrame of objects, a row per item and a column per annotator, NaN where there is none."""
+    """Votes as a DataFrame of objects, (n_items, n_annotators), NaN where there is none."""
     named = set(ROWS) & set(getattr(votes, "columns", ()))
     if named:
         if len(named) < len(ROWS):
@@ -230,32 +223,31 @@ def as_table(votes):
         return table.reindex(range(item.max() + 1)).astype(object)
     table = pd.DataFrame(votes)
     if np.ndim(votes) != 2 or table.size == 0:
-        raise ValueError(
-            "votes must be of shape (n_items, n_annotators) or a DataFrame with columns "
-            f"{', '.join(ROWS)}, got shape {np.shape(votes)}"
-        )
+        wanted = f"of shape (n_items, n_annotators) or a DataFrame with columns {', '.join(ROWS)}"
+        raise ValueError(f"votes must be {wanted}, got shape {np.shape(votes)}")
     return table.astype(object)
 
 
 def coded(table, classes):
     """Positions of the votes among the classes, -1 for none, and the classes."""
     values = table.to_numpy()
-    none = pd.isna(values)
-    none[~none] = values[~none] == ""
-    minus = np.zeros(none.shape, dtype=bool)
-    minus[~none] = values[~none] == -1
-    none |= minus
-    check_voted(~none)
+    voted = ~pd.isna(values)
+    voted[voted] = values[voted] != ""
+    minus = np.zeros(voted.shape, dtype=bool)
+    minus[voted] = values[voted] == -1
+    voted &= ~minus
+    check_voted(voted)
+    labels = values[voted].tolist()
     given = classes is not None
-    if not given and len({isinstance(value, str) for value in values[~none]}) > 1:
+    if not given and len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError("votes must be numbers or text, got both")
-    classes = np.asarray(classes if given else np.unique(values[~none].tolist()))
+    classes = np.asarray(classes if given else np.unique(labels))
     if np.any(classes == -1) or (minus.any() and classes.size == 1 and not given):
         raise ValueError("classes must not include -1, which stands for no vote: number them from 0")
     expect_distinct("classes", classes.tolist())
+    expect_among("votes", labels, classes.tolist())
     votes = np.full(values.shape, -1)
-    votes[~none] = pd.Index(classes).get_indexer(values[~none].tolist())
-    expect_among("votes", values[~none].tolist(), classes.tolist())
+    votes[voted] = pd.Index(classes).get_indexer(labels)
     return votes, classes
 
 
@@ -276,9 +268,9 @@ def candidates_from_annotators(
         All labels in their order; by default those of the votes, sorted.
     method : {"dawid-skene", "majority"}
         Posteriors by `dawid_skene`, or the shares of an item's votes, which are also used, with a warning,
-        where the votes do not determine the annotators' confusions: where less than a third of the items
-        with a vote have three, and those with two or more are fewer than five for each of the A K (K - 1)
-        probabilities of A annotators and K labels.
+        where the votes do not determine the confusions: where less than a third of the items with a vote have
+        three, and those with two or more are fewer than five for each of the A K (K - 1) probabilities of A
+        annotators and K labels.
     threshold : float in [0, 1], default 0.1
         0 makes all labels candidates, 1 the most probable one alone.
     smoothing, tol, max_iter
@@ -300,8 +292,8 @@ def candidates_from_annotators(
 
     Notes
     -----
-    `MMS` multiplies scores by priors (remark 5.1), which favours improbable candidates where scores are
-    negative. ``result.candidates.without_priors()`` has the same candidates, all equally probable.
+    In `MMS` priors favour improbable candidates where scores are negative (see `CandidateSet`);
+    ``result.candidates.without_priors()`` makes all equally probable.
 
     References
     ----------
@@ -327,13 +319,12 @@ def candidates_from_annotators(
         )
         method = "majority"
     if method == "majority":
-        posterior = vote_shares(numbers, K)
-        sigma = expect("smoothing", smoothing, above=0) / K
-        confusion, _ = confusions(indicators(numbers, K), posterior, sigma)
+        given = indicators(numbers, K)
+        posterior = vote_shares(given, K)
+        confusion, _ = confusions(given, posterior, expect("smoothing", smoothing, above=0) / K)
     else:
         result = dawid_skene(numbers, K, smoothing=smoothing, tol=tol, max_iter=max_iter)
-        posterior = result.posterior
-        confusion = result.confusion
+        posterior, confusion, *_ = result
     kept = (posterior >= threshold * posterior.max(axis=1, keepdims=True)) & (posterior > 0.0)
     labels = [np.flatnonzero(row)[:, None] for row in kept]
     priors = [shares[row] for shares, row in zip(posterior, kept, strict=True)]
@@ -355,7 +346,7 @@ def checked_links(name, links, bag_of):
 
 
 def to_first(links, n):
-    """Must-links of n rows as links of each row to the first of all that must agree with it."""
+    """Must-links of n rows as links of each row to the first that must agree with it."""
     graph = csr_array((np.ones(len(links)), links.T), shape=(n, n))
     _, group = connected_components(graph, directed=False)
     _, first = np.unique(group, return_index=True)
@@ -374,8 +365,8 @@ def by_bag(links, bag_of, starts):
 
 
 def linked_product(i, lists, priors, same, different, most):
-    """Labelings of merged bag i that obey its links, shape (n, n_instances, n_attributes), and their priors;
-    `lists` and `priors` are those of the bags that it merges."""
+    """Labelings of bag i that obey its links, (n, n_instances, n_attributes), and their priors, from the
+    `lists` and `priors` of the bags that it merges."""
     labelings = np.zeros((1, 0, lists[0].shape[2]), dtype=lists[0].dtype)
     log_prior = np.zeros(1)
     for candidates, prior in zip(lists, priors, strict=True):
@@ -411,9 +402,9 @@ def candidates_from_links(
 ):
     r"""Candidate labelings that obey links between instances (thesis 5.8; Shental et al. 2003).
 
-    Neighbouring bags are merged, and the candidates of a merged bag are the combinations of theirs in which
-    linked instances have the same label (must-link) or different labels (cannot-link). Its priors are the
-    products of theirs. With several attributes labels are the same if all attributes agree.
+    Neighbouring bags are merged. The candidates of a merged bag are the combinations of theirs in which
+    linked instances have the same label (must-link), in all attributes, or different ones (cannot-link); its
+    priors are the products of theirs.
 
     Parameters
     ----------
@@ -440,11 +431,10 @@ def candidates_from_links(
 
     Notes
     -----
-    Labelings are built bag by bag, and a link is applied as soon as both ends are labelled. A list is exact
-    and may grow exponentially with the bag: choose small bags, few candidates or many links. Links may
-    contradict the most probable labels of single items. So start from the items' candidates with threshold 0,
-    and let `threshold` drop improbable labelings here: without threshold and priors, nothing but the links
-    tells the labels of a bag apart.
+    Labelings are built bag by bag, and a link is applied as soon as both ends are labelled. Lists may grow
+    exponentially with the bag: choose small bags, few candidates or many links. As links may contradict the
+    most probable labels of single items, start from candidates with threshold 0, and let `threshold` drop
+    improbable labelings here: without threshold and priors, only the links tell the labels of a bag apart.
 
     References
     ----------
@@ -463,10 +453,9 @@ def candidates_from_links(
     check_candidates(candidates)
     threshold = expect("threshold", threshold, low=0, high=1)
     most = expect("most", most, kind="whole", low=1)
-    sizes = bag_sizes
     if bag_sizes is None:
-        sizes = candidates.bag_sizes
-    starts = starts_of_bags(sizes, candidates.n_instances)
+        bag_sizes = candidates.bag_sizes
+    starts = starts_of_bags(bag_sizes, candidates.n_instances)
     ends = np.searchsorted(candidates.bag_starts, starts)
     if not np.array_equal(candidates.bag_starts[ends], starts):
         raise ValueError("bag_sizes must merge whole bags of candidates")

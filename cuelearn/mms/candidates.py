@@ -39,10 +39,8 @@ SPLITTING = "scikit-learn's tools split bags by groups=candidates.bag_of with cv
 
 
 class PackedMatchings(NamedTuple):
-    """Data of bags with a `Matching`."""
-
     n_words: np.ndarray  # 0 for a listed set
-    allowed_start: np.ndarray  # start of a Matching's mask in `allowed`
+    allowed_start: np.ndarray  # start of each mask in `allowed`
     allowed: np.ndarray  # words that each region may take, row by row
     null: np.ndarray  # columns of the null labels
 
@@ -70,7 +68,7 @@ class Bag(NamedTuple):
 
     n_attributes: int
     column: np.ndarray
-    labels: np.ndarray  # columns, by candidate and slot, or by word and attribute
+    labels: np.ndarray  # by candidate and slot, or by word and attribute
     weight: np.ndarray
     order: np.ndarray
     slot: np.ndarray
@@ -171,7 +169,7 @@ def check_candidates(candidates, n_rows=None, classes=None):
 
 
 def check_bag_weights(sample_weight, candidates):
-    """Bag weights in float64, or None; also from weights per instance, as scikit-learn's tools index them."""
+    """Bag weights, or None; also from weights per instance, as scikit-learn's tools index them."""
     if np.shape(sample_weight) == (candidates.n_instances,):
         of_instances = np.asarray(sample_weight)
         sample_weight = of_instances[candidates.bag_starts[:-1]]
@@ -186,7 +184,7 @@ def starts_of_bags(bag_sizes, n_rows):
     sizes = expect("bag_sizes", bag_sizes, kind="int", shape=("n_bags",), low=1)
     if sizes.sum() != n_rows:
         raise ValueError(f"bag_sizes must add up to the {n_rows} rows, got a sum of {sizes.sum()}")
-    return np.concatenate([[0], np.cumsum(sizes)])
+    return np.append(0, np.cumsum(sizes))
 
 
 def listed_bag(name, given):
@@ -198,16 +196,15 @@ def listed_bag(name, given):
 
 
 def matching_bag(name, given):
-    """One bag's checked `Matching`, words of shape (n_words, n_attributes)."""
+    """One bag's `Matching`, words of shape (n_words, n_attributes)."""
     shapes = [("n_words",), ("n_words", "n_attributes")]
     words = expect(f"{name}.words", given.words, kind="int", shape=shapes, low=0, high=LARGEST_LABEL)
-    words = words.reshape(len(words), -1)
+    words = words.reshape(len(words), -1).astype(np.int32)
     if len(words) > MOST_WORDS:
         raise ValueError(f"{name} must have at most {MOST_WORDS} words, got {len(words)}")
-    expect_distinct(f"{name}.words", [tuple(word) for word in words.tolist()])
-    width = len(words) + 1  # null first
-    allowed = expect(f"{name}.allowed", given.allowed, kind="bool", shape=("n_regions", width))
-    return Matching(words.astype(np.int32), allowed)
+    expect_distinct(f"{name}.words", list(map(tuple, words.tolist())))
+    shape = ("n_regions", len(words) + 1)
+    return Matching(words, expect(f"{name}.allowed", given.allowed, kind="bool", shape=shape))
 
 
 def checked_prior(i, bag, given):
@@ -222,7 +219,7 @@ def checked_prior(i, bag, given):
 
 
 def once_or_each(name, value, P, is_once=np.isscalar):
-    """A list of P values, given once (as `is_once` tells) or per attribute."""
+    """P values, given once (as `is_once` tells) or per attribute."""
     if is_once(value):
         return [value] * P
     return expect_list(name, value, "values, one for each attribute", P)
@@ -268,8 +265,8 @@ class CandidateSet:
         The label of each attribute that means "none of the words". Required if a bag is a `Matching`.
     priors : sequence of array-like, shape (n_candidates,), optional
         Prior probability of each candidate (remark 5.1), in any scale, or None for a bag; candidates with
-        prior 0 are dropped. `MMS` multiplies a candidate's score by its prior over the bag's largest, as in
-        the remark, so a small prior raises a negative score.
+        prior 0 are dropped. `MMS` multiplies scores by priors over the bag's largest, as in the remark, so a
+        small prior raises a negative score.
 
     Attributes
     ----------
@@ -320,11 +317,10 @@ class CandidateSet:
             if isinstance(given, Matching):
                 read = matching_bag
             bags.append(read(f"candidates[{i}]", given))
-        P = labels_in(bags[0]).shape[-1]
-        shapes = [("n_words", P), ("n_candidates", "n_instances", P)]
+        self.n_attributes = labels_in(bags[0]).shape[-1]
+        shapes = [("n_words", self.n_attributes), ("n_candidates", "n_instances", self.n_attributes)]
         for i, bag in enumerate(bags):
             expect_shape(f"candidates[{i}]", labels_in(bag), shapes, "all bags have the same attributes")
-        self.n_attributes = P
         self._name_labels(n_labels, classes)
         self._check_labels(bags, null)
         if priors is None:
@@ -345,9 +341,8 @@ class CandidateSet:
             classes = [np.asarray(c) for c in ([classes] if P == 1 and not nested else classes)]
             n_names = tuple(map(len, classes))
             if len(classes) != P or sizes not in (None, n_names):
-                raise ValueError(
-                    f"classes must name the labels of {P} attributes, as many as n_labels says, got {n_names}"
-                )
+                wanted = f"the labels of {P} attributes, as many as n_labels says"
+                raise ValueError(f"classes must name {wanted}, got {n_names}")
             for names in classes:
                 expect_distinct("classes", names.tolist())
             sizes = n_names
@@ -357,11 +352,9 @@ class CandidateSet:
     def _check_labels(self, bags, null):
         """Check labels; set `null` and missing `n_labels` and `classes`."""
         P = self.n_attributes
-        sizes = self.n_labels
-        if sizes is None:
-            last = np.full(P, LARGEST_LABEL)
-        else:
-            last = np.array(sizes) - 1
+        last = np.full(P, LARGEST_LABEL)
+        if self.n_labels is not None:
+            last = np.array(self.n_labels) - 1
         largest = np.zeros(P, dtype=int)
         for i, bag in enumerate(bags):
             labels = labels_in(bag).reshape(-1, P)
@@ -381,7 +374,7 @@ class CandidateSet:
                 if np.any(np.all(bag.words == null, axis=1)):
                     raise ValueError(f"candidates[{i}] must have no word whose labels are all null")
         self.null = null
-        if sizes is None:
+        if self.n_labels is None:
             self.n_labels = tuple(int(k) + 1 for k in largest)
         if self.classes is None:
             self.classes = [np.arange(size) for size in self.n_labels]
@@ -392,36 +385,38 @@ class CandidateSet:
         self.n_bags = len(sizes)
         self.n_instances = sum(sizes)
         self.bag_sizes = np.array(sizes, dtype=np.int64)
-        self.bag_starts = np.concatenate([[0], np.cumsum(self.bag_sizes)])
+        self.bag_starts = np.append(0, np.cumsum(self.bag_sizes))
         self.bag_of = np.repeat(np.arange(self.n_bags), self.bag_sizes)
         self.n_candidates = [count_matching(b) if isinstance(b, Matching) else len(b) for b in self._bags]
-        if 0 in self.n_candidates:
-            i = self.n_candidates.index(0)
-            raise ValueError(f"candidates[{i}] must allow at least one labeling vector")
+        for i, number in enumerate(self.n_candidates):
+            if number == 0:
+                raise ValueError(f"candidates[{i}] must allow at least one labeling vector")
 
     @classmethod
     def from_labels(cls, y, bag_sizes=None, **options):
-        """Sets with the true labeling as only candidate, from labels (n_instances[, n_attributes]), bag sizes
-        (by default one instance each) and options of the class."""
+        """Sets with one candidate, the true labeling, from labels (n_instances[, n_attributes]), bag sizes
+        (by default 1) and options of the class."""
         y = expect("y", y, kind="whole", shape=[("n_instances",), ("n_instances", "n_attributes")])
-        starts = starts_of_bags(np.ones(len(y), dtype=int) if bag_sizes is None else bag_sizes, len(y))
+        if bag_sizes is None:
+            bag_sizes = np.ones(len(y), dtype=int)
+        starts = starts_of_bags(bag_sizes, len(y))
         return cls([part[None] for part in np.split(y, starts[1:-1])], **options)
 
     @classmethod
     def from_indicator(cls, possible, **options):
         """Partial labels: one bag per instance, with the labels allowed by a 0/1 matrix (dense, sparse or
-        DataFrame) whose columns are the classes. `options` are those of the class. A row without a label is
-        an error."""
+        DataFrame) whose columns are the classes, and options of the class. A row without a label is an
+        error."""
         if hasattr(possible, "columns"):
             options.setdefault("classes", [list(possible.columns)])
         if issparse(possible):
             allowed = csr_array(possible, copy=True)
             allowed.data = expect("possible", allowed.data, kind="bool", shape=("n",), least=0)
+            allowed.eliminate_zeros()
+            allowed.sort_indices()
         else:
             shape = ("n_instances", "n_classes")
             allowed = csr_array(expect("possible", possible, kind="bool", shape=shape))
-        allowed.eliminate_zeros()
-        allowed.sort_indices()
         empty = np.flatnonzero(np.diff(allowed.indptr) == 0)
         if empty.size:
             raise ValueError(f"possible must allow each instance a label, row {empty[0]} has none")
@@ -439,10 +434,7 @@ class CandidateSet:
 
     def __getitem__(self, rows):
         """The `CandidateSet` of whole bags, given by their rows of X."""
-        index = rows
-        if isinstance(rows, tuple):
-            index = rows[0]
-        index = np.arange(self.n_instances)[index]
+        index = np.arange(self.n_instances)[rows]
         bags = self.bag_of[np.atleast_1d(index)]
         bags = bags[index == self.bag_starts[bags]]
         if index.ndim != 1 or bags.size == 0 or not np.array_equal(self.rows(bags), index):
@@ -450,8 +442,8 @@ class CandidateSet:
         return self.take(bags)
 
     def __repr__(self):
-        counts = f"{self.n_bags} bags, {self.n_instances} instances, {sum(self.n_candidates)} candidates"
-        return f"<CandidateSet: {counts}>"
+        n_candidates = sum(self.n_candidates)
+        return f"<CandidateSet: {self.n_bags} bags, {self.n_instances} instances, {n_candidates} candidates>"
 
     def check_bag(self, i):
         """A bag's number; negative ones count from the end."""
@@ -487,27 +479,26 @@ class CandidateSet:
             bag = generate(bag, np.array(self.null, dtype=np.int32))
         yield from itertools.islice(bag, start, stop)
 
-    def _slots(self, i, labeling):
+    def _bag_and_slots(self, i, labeling):
+        i = self.check_bag(i)
+        packed = self.packed
         labeling = np.asarray(labeling)
         shape = (int(self.bag_sizes[i]), self.n_attributes)
         if labeling.size == shape[0] * shape[1]:
             labeling = labeling.reshape(shape)
         last = np.array(self.n_labels) - 1
         labeling = expect("labeling", labeling, kind="int", shape=shape, low=0, high=last)
-        return (labeling + self.packed.column[:-1]).astype(np.int32).ravel()
+        slots = (labeling + packed.column[:-1]).astype(np.int32).ravel()
+        return bag_of(packed, i), words_of(packed.matchings, i), slots
 
     def contains(self, i, labeling):
         """Whether a labeling, shape (n_instances, n_attributes), is a candidate of bag i."""
-        i = self.check_bag(i)
-        bag, words = bag_of(self.packed, i), words_of(self.packed.matchings, i)
-        return bool(compiled_contains(bag, words, self._slots(i, labeling)))
+        return bool(compiled_contains(*self._bag_and_slots(i, labeling)))
 
     def loss(self, i, labeling):
         r"""Ambiguous loss :math:`\Delta_A(Z, \mathcal Z_i)`: least number of slots in which a labeling
         differs from a candidate (thesis 5.4.2)."""
-        i = self.check_bag(i)
-        bag, words = bag_of(self.packed, i), words_of(self.packed.matchings, i)
-        return int(compiled_loss(bag, words, self._slots(i, labeling), Scratch.of(self.packed)))
+        return int(compiled_loss(*self._bag_and_slots(i, labeling), Scratch.of(self.packed)))
 
     def mask(self, attribute=0):
         """Labels Z(m) that the candidates give each instance, shape (n_instances, n_labels[attribute])."""
@@ -538,16 +529,16 @@ class CandidateSet:
 
     def take(self, bags):
         """The `CandidateSet` of some bags (numbers or a mask), in the given order."""
-        made = copy.copy(self)
-        vars(made).pop("packed", None)
-        made._hold([(self._bags[i], self._priors[i]) for i in self._as_bags(bags)])
-        return made
+        return self._with([(self._bags[i], self._priors[i]) for i in self._as_bags(bags)])
 
     def without_priors(self):
         """The same bags and candidates, all equally probable."""
+        return self._with([(bag, None) for bag in self._bags])
+
+    def _with(self, pairs):
         made = copy.copy(self)
         vars(made).pop("packed", None)
-        made._hold([(bag, None) for bag in self._bags])
+        made._hold(pairs)
         return made
 
     def attribute(self, attribute):
@@ -561,10 +552,8 @@ class CandidateSet:
                 bags.append(labels)
                 continue
             if len(np.unique(labels)) < len(labels) or np.any(labels == self.null[p]):
-                raise ValueError(
-                    f"attribute {p} does not tell the words of bag {i} apart, which is a Matching; "
-                    "list its candidates"
-                )
+                problem = f"attribute {p} does not tell the words of bag {i} apart, which is a Matching"
+                raise ValueError(f"{problem}; list its candidates")
             bags.append(bag._replace(words=labels))
         null = None
         if self.null is not None:
@@ -589,7 +578,7 @@ class CandidateSet:
     @cached_property
     def packed(self):
         P = self.n_attributes
-        column = np.concatenate([[0], np.cumsum(self.n_labels)]).astype(np.int64)
+        column = np.append(0, np.cumsum(self.n_labels)).astype(np.int64)
         shift = column[:-1].astype(np.int32)
         flat = [labels_in(bag) + shift for bag in self._bags]
         masks = [b.allowed if isinstance(b, Matching) else np.zeros((0, 0), bool) for b in self._bags]
@@ -624,7 +613,8 @@ class CandidateSet:
             slot_labels=np.zeros(0, np.int32),
             matchings=matchings,
         )
-        width, keys = int(column[-1]), []
+        width = int(column[-1])
+        keys = []
         scratch = Scratch.of(packed)
         for i, part in enumerate(flat):
             slots = np.arange(packed.row[i] * P, packed.row[i + 1] * P)
@@ -634,8 +624,8 @@ class CandidateSet:
             shares = np.zeros(masks[i].shape)
             words = words_of(matchings, i)
             matching_shares(words, len(shares), np.zeros(shares.size), False, shares.ravel(), scratch.numbers)
-            here = slice(matchings.allowed_start[i], matchings.allowed_start[i] + shares.size)
-            matchings.allowed[here] = shares.ravel() > 0.0
+            start = matchings.allowed_start[i]
+            matchings.allowed[start : start + shares.size] = shares.ravel() > 0.0
             m, w = np.nonzero(shares > 0.0)
             keys.append(np.unique(slots.reshape(-1, P)[m] * width + np.vstack([matchings.null, part])[w]))
         keys = np.concatenate(keys)
@@ -653,7 +643,7 @@ def batches(starts, most_rows):
 
 
 def starts_of(sizes):
-    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    return np.append(0, np.cumsum(sizes)[:-1]).astype(np.int64)
 
 
 def named(labels, classes):

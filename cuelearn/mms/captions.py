@@ -16,13 +16,8 @@ from cuelearn.expect import expect_among, expect_distinct, expect_instance, expe
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, Matching
 
 __all__ = [
-    "Mention",
-    "Vocabulary",
-    "mentions",
-    "ItemCandidates",
-    "Region",
-    "candidate_set",
-    "candidates_from_caption",
+    *("ItemCandidates", "Mention", "Region", "Vocabulary"),
+    *("candidate_set", "candidates_from_caption", "mentions"),
 ]
 
 #: Name of label 0 of every attribute.
@@ -58,26 +53,22 @@ class Mention(NamedTuple):
 
 
 def given_words(what, words):
-    """Surface forms of each label, the label itself first."""
+    """The labels, and the label of each surface form; a label is its own first form."""
     given = words
     if not isinstance(words, Mapping):
         given = expect_list(what, words, "words or a dict from a word to its surface forms", least=0)
         words = dict.fromkeys(given, ())
     if NULL in words or len(words) < len(given):
         raise ValueError(f"{what} must hold every word once, none of them {NULL!r}")
-    labels = {}
     owner = {}
     for label, forms in words.items():
         for form in (label, *expect_list(f"{what}[{label!r}]", forms, "surface forms", least=0)):
             if not isinstance(form, str) or not WORD.search(form):
                 raise TypeError(f"{what} must hold words with at least one letter, got {form!r}")
-            if owner.setdefault(form, label) != label:
-                raise ValueError(
-                    f"{what} must give a surface form to one label, got {form!r} for {owner[form]!r} "
-                    f"and {label!r}"
-                )
-        labels[str(label)] = list(dict.fromkeys([label, *forms]))
-    return labels
+            if owner.setdefault(form, str(label)) != label:
+                owners = f"{owner[form]!r} and {label!r}"
+                raise ValueError(f"{what} must give a surface form to one label, got {form!r} for {owners}")
+    return list(map(str, words)), owner
 
 
 def inflections(verb):
@@ -102,14 +93,14 @@ def index_of(labels, gap=r"\s+"):
     return index
 
 
-def index_of_verbs(verbs):
+def index_of_verbs(labels):
     """`index_of` with inflections of first words; up to three words may separate the others."""
-    labels = {form: label for label, forms in verbs.items() for form in forms}
-    for form, label in list(labels.items()):
+    inflected = dict(labels)
+    for form, label in labels.items():
         first, *rest = form.split()
-        for inflected in inflections(first):
-            labels.setdefault(" ".join([inflected, *rest]), label)
-    return index_of(labels, gap=r"\s+(?:[\w-]+\s+){0,3}?")
+        for start in inflections(first):
+            inflected.setdefault(" ".join([start, *rest]), label)
+    return index_of(inflected, gap=r"\s+(?:[\w-]+\s+){0,3}?")
 
 
 class Vocabulary:
@@ -144,14 +135,14 @@ class Vocabulary:
     """
 
     def __init__(self, names, verbs=()):
-        people = given_words("names", names)
-        actions = given_words("verbs", verbs)
-        expect_list("names", people, "names")
-        self.name_forms = index_of({form: name for name, forms in people.items() for form in forms})
-        self.verb_forms = index_of_verbs(actions)
-        self.name_label = dict.fromkeys(people, 0)
-        self.verb_label = dict.fromkeys(actions, 0)
-        self._keep(list(people), list(actions))
+        names, name_of = given_words("names", names)
+        verbs, verb_of = given_words("verbs", verbs)
+        expect_list("names", names, "names")
+        self.name_forms = index_of(name_of)
+        self.verb_forms = index_of_verbs(verb_of)
+        self.name_label = dict.fromkeys(names, 0)
+        self.verb_label = dict.fromkeys(verbs, 0)
+        self._keep(names, verbs)
 
     def _keep(self, names, verbs):
         self.names = np.array([NULL, *names])
@@ -167,8 +158,7 @@ class Vocabulary:
             known = labels[1:].tolist()
             if chosen is None:
                 chosen = known
-            else:
-                chosen = expect_list(what, chosen, "labels", least=0)
+            chosen = expect_list(what, chosen, "labels", least=0)
             expect_among(what, chosen, [NULL, *known])
             kept.append([label for label in known if label in chosen])
         expect_list("names", kept[0], "names")
@@ -199,10 +189,10 @@ def place_of(match):
     rank = int(match["rank"] or 1)
     if rank == 1:
         return side
+    if rank == 0 or side == "middle":
+        return None
     ending = {2: "nd", 3: "rd"}.get(rank, "th")
-    if rank and side != "middle":
-        return f"{rank}{ending} from {side}"
-    return None
+    return f"{rank}{ending} from {side}"
 
 
 def place_after(caption, end):
@@ -226,13 +216,13 @@ def mentions(caption, vocabulary):
 
     Notes
     -----
-    A simple rule for plain captions; `candidates_from_caption` also takes `Mention` lists of other parsers.
+    A rule for plain captions; `candidates_from_caption` also takes `Mention` lists of other parsers.
 
     Names are the longest known surface forms, case-sensitive, of whole words: "Obama's" names Obama,
     "Obama-style" does not. A verb belongs to the nearest name before it in its sentence and to names joined
-    to that by commas and "and" ("A (L), first lady B and C wave"). Up to three words may separate the words
-    of a verb: "hits a two-handed backhand". A place follows a name directly: "(L)", "(R)", "(C)", "(left)",
-    "(2nd from left)", ", left," or "at right" before a comma, a full stop or "and".
+    to that by commas and "and" ("A (L), first lady B and C wave"); up to three words may separate its words:
+    "hits a two-handed backhand". A place follows a name: "(L)", "(R)", "(C)", "(left)", "(2nd from left)",
+    ", left," or "at right" before a comma, a full stop or "and".
 
     Examples
     --------
@@ -277,9 +267,8 @@ class Region(NamedTuple):
     Examples
     --------
     >>> from cuelearn.mms import Region
-    >>> face = Region("face", (10, 10, 30, 40))
-    >>> face.kind, face.box[3] - face.box[1]
-    ('face', 30)
+    >>> Region("face", (10, 10, 30, 40)).kind
+    'face'
     """
 
     kind: str  # "face" or "body": a person's upper body, head included
@@ -293,7 +282,7 @@ class ItemCandidates(NamedTuple):
     ----------
     candidates : ndarray of int32, shape (n_candidates, n_instances, n_attributes), or Matching
         In the order of figure 5.4: the first way to assign as many words as possible, then its parts, those
-        with more words first, then the second way, and so on. More than 10,000 are a `Matching`.
+        with more words first, then the second way, and so on.
     words : list of tuple of int
         Labels of each word, one per attribute, in text order.
     instances : list of tuple of int
@@ -306,11 +295,10 @@ class ItemCandidates(NamedTuple):
     Examples
     --------
     >>> from cuelearn.mms import ItemCandidates, Region, Vocabulary, candidates_from_caption
-    >>> words = Vocabulary(["Ann Lee", "Bo Ray"])
-    >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
-    >>> item = candidates_from_caption("Ann Lee (L) and Bo Ray meet.", faces, words)
-    >>> isinstance(item, ItemCandidates), item.words, item.instances, item.positions
-    (True, [(1,), (2,)], [(0,), (1,)], {0: 'left'})
+    >>> face = Region("face", (10, 10, 30, 30))
+    >>> item = candidates_from_caption("Ann Lee smiles.", [face], Vocabulary(["Ann Lee"]))
+    >>> isinstance(item, ItemCandidates), item.words, item.instances
+    (True, [(1,)], [(0,)])
     """
 
     candidates: np.ndarray | Matching
@@ -431,16 +419,14 @@ def checked_mentions(caption, vocabulary):
         if match:
             place = place_of(match)
         if mention.place and place is None:
-            raise ValueError(
-                f"caption[{number}] must have a place such as '2nd from left', got {mention.place!r}"
-            )
+            wanted = "a place such as '2nd from left'"
+            raise ValueError(f"caption[{number}] must have {wanted}, got {mention.place!r}")
         checked.append(mention._replace(place=place or ""))
     return checked
 
 
 def choices(word_of, placed):
-    """Words of instances at known places, {instance: words, null (0) last}, and of others, {word: uses}; from
-    each person's word (0 for none) and known instance."""
+    """Words of instances at known places, {instance: words, null (0) last}, and of others, {word: uses}."""
     fixed = {}
     free = {}
     for person, word in word_of.items():
@@ -457,8 +443,8 @@ def free_labelings(n, capacities, most):
     """Ways to give n instances at most one word each, word w at most ``capacities[w - 1]`` times, 0 for null;
     shape (number, n), or None above `most`.
 
-    In the order of figure 5.4, all-null last: by the completion (unused copies of words go to the first free
-    places), then by the copies left out.
+    In the order of figure 5.4, all-null last: by the completion (unused copies go to the first free places),
+    then by the copies left out.
     """
     copies = [w for w, times in enumerate(capacities, 1) for _ in range(min(times, n))]
     ways = [()]  # places of the copies so far, n if left out; ascending for copies of one word
@@ -538,36 +524,34 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
         A text is parsed by `mentions`.
     regions : list of Region
         A face and a body form a person if the face's centre lies within the body's box and at most a quarter
-        of its width from the box's vertical axis; as many pairs as possible are formed, the closest ones. For
-        names and verbs together, regions without partner are left out.
+        of its width from its vertical axis; as many pairs as possible are formed, the closest ones. For names
+        and verbs together, others are left out.
     vocabulary : Vocabulary
     attributes : tuple, default ("name",)
-        ("name",), ("verb",) or both, in the order of the labels. A verb whose subject is no known name is no
-        word. For verbs alone, a word may be used once per subject, equal vectors count once, and a name's
-        place is that of its verb's body.
+        ("name",), ("verb",) or both, in the order of the labels. A verb without a known name is no word. For
+        verbs alone, a word may be used once per subject, equal vectors count once, and a name's place is that
+        of its verb's body.
     constraints : {"ABCD", "ABC"}
         Without "D" indicators are ignored.
 
     Returns
     -------
     ItemCandidates
-        Its `candidates` have shape (n_candidates, n_instances, n_attributes), or are a `Matching`.
+        More than 10,000 candidates are a `Matching`.
 
     Raises
     ------
     ValueError
-        If no region, face, body or person can be labeled, or if there are more than 10,000 labelings that may
-        repeat a verb, which a `Matching` cannot represent.
+        If no region, face, body or person can be labeled, or a verb may be repeated in more than 10,000
+        labelings, which a `Matching` cannot represent.
 
     Notes
     -----
     A name with an indicator is only at its place, and the instance there only takes names indicated there, or
-    null if the vocabulary counts the name as null. Places are compared by the centres of faces (of bodies for
-    verbs alone).
-
-    A caption without known word has one candidate, all null. Inapplicable indicators are dropped: the middle
-    of an even number, a place of a single region, a place shared by two instances, two places of one name. If
-    no candidate remains, all indicators are dropped.
+    null if the vocabulary counts the name as null. Places are those of the centres of faces (of bodies for
+    verbs alone). Inapplicable indicators are dropped: the middle of an even number, a place of a single
+    region, a place shared by two instances, two places of one name; all, if they leave no candidate. A
+    caption without known word has one candidate, all null.
 
     Examples
     --------
@@ -614,10 +598,8 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
     else:
         used = [word for word in word_of.values() if word]
         if len(set(used)) < len(used):
-            raise ValueError(
-                f"caption must leave at most {MOST_LISTED} labelings where a word may be used twice, got "
-                "more: a Matching uses every word once"
-            )
+            wanted = f"at most {MOST_LISTED} labelings where a word may be used twice"
+            raise ValueError(f"caption must leave {wanted}, got more: a Matching uses every word once")
         notes.append(f"more than {MOST_LISTED} labelings: kept as a Matching")
         kept = Matching(np.array(words, dtype=np.int32), mask_of(n, *taken, len(words)))
     return ItemCandidates(kept, words, instances, positions, "; ".join(notes))
@@ -625,17 +607,15 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
 
 def find_words(mentioned, vocabulary, attributes):
     """The words in text order, and each name's word number (0: none)."""
-    label_of = {}
+    verb_of = {}  # the first known
     for mention in mentioned:
-        name = vocabulary.name_label[mention.name]
-        verb = 0
-        if "verb" in attributes:
-            verb = vocabulary.verb_label.get(mention.verb, 0)
-        label_of[mention.name] = {"name": name, "verb": label_of.get(mention.name, {}).get("verb") or verb}
+        verb = vocabulary.verb_label.get(mention.verb, 0)
+        verb_of[mention.name] = verb_of.get(mention.name) or verb
     words = {}
     word_of = {}
-    for name, labels in label_of.items():
-        known = labels["name"] and (labels["verb"] or "name" in attributes)
+    for name, verb in verb_of.items():
+        labels = {"name": vocabulary.name_label[name], "verb": verb}
+        known = labels["name"] and (verb or "name" in attributes)
         word = tuple(labels[a] for a in attributes)
         word_of[name] = words.setdefault(word, len(words) + 1) if known else 0
     return list(words), word_of

@@ -1,8 +1,7 @@
 r"""The convex problem of a round: hyperplanes in two spaces, dual steps and subgradient steps on them.
 
-Hyperplanes of all labels are in feature space or coefficients of the training instances. Bags are visited one
-by one within blocks, whose scores, inner products and moves are matrix products: sequential methods run at
-the speed of these.
+Bags are visited one by one within blocks, whose scores, inner products and moves are matrix products:
+sequential methods run at the speed of these.
 
 Pairwise Frank-Wolfe with line search, bag by bag. With dual variables :math:`\alpha_i(Z) \ge 0`,
 :math:`\sum_Z \alpha_i(Z) \le 1`, bag weights :math:`v_i` of mean 1, and :math:`w = \frac1{\lambda N} \sum_i
@@ -32,17 +31,7 @@ from cuelearn.kernels.rows import combine, combined_kernel
 from cuelearn.mms.candidates import bag_of, words_of
 from cuelearn.mms.inference import TIE, best_candidate, find, reached
 
-__all__ = [
-    "ROWS",
-    "Block",
-    "KernelSpace",
-    "LinearSpace",
-    "mean_weights",
-    "FINEST",
-    "Dual",
-    "frank_wolfe",
-    "pegasos",
-]
+__all__ = ["LinearSpace"]
 
 ROWS = 2048
 
@@ -52,7 +41,7 @@ class Block(NamedTuple):
 
     bags: np.ndarray
     first: np.ndarray  # first row of each bag in the block, and the end
-    scores: np.ndarray  # (n_rows, n_columns), by unscaled hyperplanes; updated through `products`
+    scores: np.ndarray  # (n_rows, n_columns), by unscaled hyperplanes
     products: np.ndarray  # (n_attributes, n_rows, n_rows): inner products of the instances
     target: np.ndarray  # (n_rows, n_columns): mean label indicators of the best candidates
     delta: np.ndarray  # (n_rows, n_columns): changes by instance and hyperplane
@@ -141,7 +130,7 @@ class LinearSpace(Space):
                 weights[touched] += part[:, touched].T.astype(dtype) @ x
 
     def place(self, coef):
-        """``w <- sum over all instances of coef``, shape (n_rows, n_columns)."""
+        """``w <- sum_m coef[m] x_m`` over all instances."""
         self.weights[:] = 0.0
         for start in range(0, self.n_rows, ROWS):
             rows = slice(start, start + ROWS)
@@ -158,7 +147,7 @@ def mean_weights(bank):
 
 
 class MeanKernel:
-    """The mean of a bank's kernels plus 1: one matrix if it fits, else row blocks on demand."""
+    """The mean of a bank's kernels plus 1: one matrix if it fits, else rows on demand."""
 
     def __init__(self, bank, memory):
         self.bank = bank
@@ -189,13 +178,12 @@ class KernelSpace(Space):
         super().__init__(banks[0].n_samples, n_labels)
         kernels = {id(bank): MeanKernel(bank, memory) for bank in banks}
         self.kernels = [kernels[id(bank)] for bank in banks]
+        self.indefinite = {}
         for p, bank in enumerate(banks):
             of_attribute = ""
             if len(kernels) > 1:
                 of_attribute = f" of attribute {p}"
-            self.indefinite = self.indefinite | {
-                name + of_attribute: how for name, how in bank.indefinite.items()
-            }
+            self.indefinite |= {name + of_attribute: how for name, how in bank.indefinite.items()}
         warn_indefinite(self.indefinite)
         self.weights = np.zeros((self.n_rows, self.n_columns))
 
@@ -224,7 +212,7 @@ class KernelSpace(Space):
     def inner(self, weights):
         total = 0.0
         for start in range(0, self.n_rows, ROWS):
-            rows = slice(start, min(start + ROWS, self.n_rows))
+            rows = slice(start, start + ROWS)
             total += float(np.einsum("ij,ij->", self.scores(rows), weights[rows]))
         return total
 
@@ -359,26 +347,27 @@ def least_violating(violation, share, count):
     return away, least, mass
 
 
-class FrankWolfeWork(NamedTuple):
-    """Scratch arrays of a block."""
+class Work(NamedTuple):
+    """Scratch arrays of a block: labelings found, entries of a step's direction, and `values`, violations of
+    known labelings or scores by scaled hyperplanes."""
 
-    labels: np.ndarray  # the labeling found, of all bags
-    violation: np.ndarray  # of known labelings
-    row: np.ndarray  # entries of a step's direction
+    labels: np.ndarray
+    row: np.ndarray
     column: np.ndarray
     size: np.ndarray
+    values: np.ndarray
 
     @classmethod
-    def empty(cls, room, n_slots, n_scores):
-        n_entries = n_scores + 2 * n_slots
+    def of(cls, block, n_attributes, values):
+        n_slots = len(block.scores) * n_attributes
+        n_entries = block.scores.size + 2 * n_slots
         row, column = np.empty((2, n_entries), np.int64)
-        return cls(np.empty(n_slots, np.int32), np.empty(room), row, column, np.empty(n_entries))
+        return cls(np.empty(n_slots, np.int32), row, column, np.empty(n_entries), values)
 
 
 @inlined
 def write_losses(bag, words, scores, target, value, bound, labels, losses, scratch):
-    """Write a bag's relaxed loss (5.5), by the score of `target`, ambiguous surrogate loss (5.2), and whether
-    these are unproven."""
+    """Write a bag's relaxed loss (5.5), ambiguous surrogate loss (5.2), and whether these are unproven."""
     best = best_candidate(bag, words, scores, False, labels, scratch)
     aim = reached(target, scores)
     losses[0] = value - aim
@@ -392,13 +381,13 @@ def write_losses(bag, words, scores, target, value, bound, labels, losses, scrat
 @loop
 def visit_bags(packed, block, work, dual, lam, n_bags, most_nodes, losses, scratch):
     """Take steps on a block, of whose bags `dual` has labelings, or, with room in `losses`, write only these;
-    returns the sum of the bags' gaps, each at its visit (NaN: overflow), and the steps. It is one function as
+    returns the sum of the bags' gaps, each at its visit (NaN: overflow), and the steps. One function, as
     `find` takes seconds to compile."""
     bags, first, base, products, targets, delta, weights = block
     known_labels, share, loss, count = dual
     P = packed.n_attributes
     of = packed.attribute
-    violation = work.violation
+    violation = work.values
     row = work.row
     column = work.column
     size = work.size
@@ -480,7 +469,7 @@ NO_LOSSES = np.empty((0, 3))
 
 
 def visit(problem, block, dual, losses=NO_LOSSES):
-    work = FrankWolfeWork.empty(*dual.labels.shape, block.scores.size)
+    work = Work.of(block, problem.candidates.n_attributes, np.empty(len(dual.labels)))
     setting = problem.lam, problem.candidates.n_bags, problem.most_nodes
     return visit_bags(problem.candidates.packed, block, work, dual, *setting, losses, problem.scratch)
 
@@ -500,9 +489,9 @@ def losses_of_bags(problem, first, last):
 
 
 def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
-    """Dual steps on a `ConvexProblem`, from the previous round's shares, until the gap is at most `tol` times
-    the dual value, or the bound shows that `best` cannot be improved by more; returns dual value, relaxed
-    value, objective, epochs, steps and `Dual`."""
+    """Dual steps, from the previous round's shares, until the gap is at most `tol` times the dual value, or
+    `best` cannot be improved by more; returns dual value, relaxed value, objective, epochs, steps and
+    `Dual`."""
     space = problem.space
     candidates = problem.candidates
     lam = problem.lam
@@ -524,8 +513,8 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
             own = dual._replace(labels=np.ascontiguousarray(dual.labels[:, slots]))  # one type for numba
             gap, updates = visit(problem, block, own)
             problem.refuse_unfinished(gap)
-            gaps = gaps + gap
-            n_updates = n_updates + updates
+            gaps += gap
+            n_updates += updates
             dual.labels[:, slots] = own.labels
             space.move(rows, block.delta)
         bar.update(N)
@@ -549,31 +538,12 @@ class State(NamedTuple):
     n_projections: int
 
 
-class PegasosWork(NamedTuple):
-    """Arrays of a block's steps."""
-
-    labels: np.ndarray  # the most violating labeling
-    scores: np.ndarray  # by scaled hyperplanes
-    row: np.ndarray  # a step's sparse direction: `size` by row and column, with the `score` there
-    column: np.ndarray
-    size: np.ndarray
-    score: np.ndarray
-
-    @classmethod
-    def of(cls, block, n_attributes):
-        n_entries = block.scores.size
-        row, column = np.empty((2, n_entries), np.int64)
-        size, score = np.empty((2, n_entries))
-        labels = np.empty(len(block.scores) * n_attributes, np.int32)
-        return cls(labels, np.empty_like(block.scores), row, column, size, score)
-
-
 @inner
-def fill_entries(packed, scores, target, labels, first_row, weight, work):
+def fill_entries(packed, target, labels, first_row, weight, work):
     """A bag's direction, weight times (target - most violating labeling); returns the number of entries."""
     P = packed.n_attributes
     n = 0
-    for m in range(scores.shape[0]):
+    for m in range(target.shape[0]):
         for p in range(P):
             for k in range(packed.column[p], packed.column[p + 1]):
                 size = target[m, k] - 1.0 if k == labels[m * P + p] else target[m, k]
@@ -581,7 +551,6 @@ def fill_entries(packed, scores, target, labels, first_row, weight, work):
                     work.row[n] = first_row + m
                     work.column[n] = k
                     work.size[n] = weight * size
-                    work.score[n] = scores[m, k]
                     n += 1
     return n
 
@@ -594,13 +563,13 @@ def pegasos_block(packed, block, work, state, lam, radius, most_nodes, scratch):
     row = work.row
     column = work.column
     size = work.size
-    score = work.score
     for b in range(bags.shape[0]):
-        scores = work.scores[: first[b + 1] - first[b]]
+        low = first[b]
+        scores = work.values[low : first[b + 1]]
         for m in range(scores.shape[0]):
             for k in range(scores.shape[1]):
-                scores[m, k] = base[first[b] + m, k] * scale
-        aim = target[first[b] : first[b + 1]]
+                scores[m, k] = base[low + m, k] * scale
+        aim = target[low : first[b + 1]]
         own = work.labels[: scores.shape[0] * packed.n_attributes]
         words = words_of(packed.matchings, bags[b])
         value, loss, _ = find(bag_of(packed, bags[b]), words, scores, own, most_nodes, scratch)
@@ -610,14 +579,14 @@ def pegasos_block(packed, block, work, state, lam, radius, most_nodes, scratch):
         if weights[b] > 0.0 and value - reached(aim, scores) > 0.0:
             n_updates += 1
             total_loss += weights[b] * loss
-            n = fill_entries(packed, scores, aim, own, first[b], weights[b], work)
+            n = fill_entries(packed, aim, own, low, weights[b], work)
         shrink = 1.0 - 1.0 / step
         norm = norm * shrink * shrink
         scale *= shrink
         eta = 1.0 / (lam * step)
         step += 1.0
         for e in range(n):
-            norm += 2.0 * shrink * eta * size[e] * score[e]
+            norm += 2.0 * shrink * eta * size[e] * work.values[row[e], column[e]]
             for f in range(n):
                 if column[f] == column[e]:
                     norm += eta * eta * size[e] * size[f] * products[of[column[e]], row[e], row[f]]
@@ -637,8 +606,8 @@ def pegasos_block(packed, block, work, state, lam, radius, most_nodes, scratch):
 
 
 def pegasos(problem, n_epochs, bar):
-    """Algorithm 9 on a `ConvexProblem` from the current hyperplanes, which count as one step per bag; returns
-    a lower bound on the optimum (NaN if none) and the `State`."""
+    """Algorithm 9 from the current hyperplanes, which count as one step per bag; returns a lower bound on the
+    optimum (NaN if none) and the `State`."""
     space = problem.space
     candidates = problem.candidates
     lam = problem.lam
@@ -651,7 +620,7 @@ def pegasos(problem, n_epochs, bar):
         for rows, block in problem.blocks():
             state = state._replace(scale=1.0)
             setting = lam, radius, problem.most_nodes, problem.scratch
-            work = PegasosWork.of(block, candidates.n_attributes)
+            work = Work.of(block, candidates.n_attributes, np.empty_like(block.scores))
             state = pegasos_block(candidates.packed, block, work, state, *setting)
             problem.refuse_unfinished(state.loss)
             space.move(rows, block.delta * state.scale, state.scale)

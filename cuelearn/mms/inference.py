@@ -2,8 +2,7 @@ r"""Searches over labelings: the best candidates, and the most violating labelin
 :math:`U(\bar Z) = \Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X, \bar Z)` outside them.
 
 Thesis Algorithm 10 replaces the joint loss by the number of labels outside the :math:`\mathcal Z(m)`, which
-is never larger, so its U may be below the largest. In each slot only the best outside label can be part of an
-answer.
+is never larger, so its U may be below the largest. Only the best outside label of a slot can be in an answer.
 
 Linear programming (thesis 7.2.2), proven by branch and bound: with :math:`x_{sk} = 1` where slot s has label
 k of score :math:`S_{sk}`, the largest U outside the candidates :math:`\mathcal Z` is
@@ -17,8 +16,7 @@ Prices :math:`\pi` in the convex hull of the candidates (of a `Matching`: the ma
 
 and the least such bound is the value of the relaxation to :math:`x \ge 0, \theta \ge 0`. Fictitious play
 finds prices near it: labels answer the prices, and the candidate nearest to the mean answer enters their
-mean. As prices, a single candidate bounds what is left after some slots; with its distance there, so does
-each of them.
+mean. A single candidate as prices, with its distance so far, bounds what is left after some slots.
 
 References
 ----------
@@ -32,28 +30,8 @@ from cuelearn.compiled import inlined, inner, loop
 from cuelearn.expect import expect, expect_list, expect_word
 from cuelearn.mms.candidates import ambiguous_loss, bag_of, check_candidates, contains, words_of
 from cuelearn.mms.matching import (
-    AHEAD,
-    ANSWERS,
-    APART,
     CHOSEN,
-    COST,
-    FIRST,
-    HEAP,
-    LABEL,
     OF_WORDS,
-    OPTION,
-    PARENT,
-    PLACE,
-    PRICE,
-    PRICED,
-    RAISED,
-    REDUCED,
-    REST,
-    SHARE,
-    SPENT,
-    TOTAL,
-    TRIAL,
-    VALUE,
     WAYS_AFTER,
     Scratch,
     matching_best,
@@ -71,12 +49,15 @@ __all__ = ["best_labelings", "most_violating"]
 TIE = 1e-9
 #: Steps of fictitious play.
 PRICE_STEPS = 10
+# Rows of `Scratch`, beside those of `matching`.
+FIRST, LABEL, PLACE, TRIAL, OPTION, PARENT, RAISED, HEAP = range(1, 9)
+VALUE, REDUCED, PRICED, PRICE, ANSWERS, REST, APART, COST, AHEAD, TOTAL, SPENT, SHARE = range(5, 17)
 
 
 @inner
 def slot_lists(bag, scores, outside_loss, scratch):
     """Write labels of each slot that an answer can hold, best first: Z(m), and the best outside it plus
-    `outside_loss`; rows of `scratch`: starts of slots, labels and values."""
+    `outside_loss`: starts of slots, labels and values."""
     P = bag.n_attributes
     first = scratch.integers[FIRST]
     label = scratch.integers[LABEL]
@@ -106,7 +87,7 @@ def slot_lists(bag, scores, outside_loss, scratch):
 
 @inner
 def insert(label, value, begin, n, k, v):
-    """Insert label k with value v in the descending list from `begin` to n - 1."""
+    """Insert label k with value v in a descending list."""
     j = n
     while j > begin and value[j - 1] < v - TIE:
         value[j] = value[j - 1]
@@ -118,8 +99,8 @@ def insert(label, value, begin, n, k, v):
 
 @inner
 def option_places(bag, words, n_slots, scratch):
-    """Write the place in `label` of what each option gives each slot (-1: none), at s * n_options + option;
-    options are the listed candidates, or null and the words of a `Matching`. Returns their number."""
+    """Write the place in `label` of what each option, a listed candidate or null or a word of a `Matching`,
+    gives each slot (-1: none), at s * n_options + option. Returns the number of options."""
     P = bag.n_attributes
     first = scratch.integers[FIRST]
     label = scratch.integers[LABEL]
@@ -193,9 +174,8 @@ def best_places(first, value, place):
 
 @inlined
 def relaxed(bag, words, n_options, answer, labels, best, best_loss, near, scratch):
-    """Write, by the prices of at most `PRICE_STEPS`, scores plus one less prices (their sum over the best of
-    every slot is a bound), and, with `answer`, the best labeling that answered prices, if it is better than
-    `labels` of value `best`. Returns its value and loss, and a bound, at most `near`."""
+    """Write scores plus one less the best prices, and, with `answer`, the best labeling that answered prices
+    if it is better than `labels` of value `best`. Returns its value and loss, and a bound, at most `near`."""
     n_slots = labels.shape[0]
     first = scratch.integers[FIRST]
     label = scratch.integers[LABEL]
@@ -242,8 +222,8 @@ def relaxed(bag, words, n_options, answer, labels, best, best_loss, near, scratc
 @inner
 def rest_bounds(bag, words, n_slots, n_options, scratch):
     """Write the most that slots s and later gain in score and distance from each listed candidate, at s *
-    n_options + candidate, or regions m and later from those of a `Matching` that use each subset of words
-    before m, at m * 2 ** n_words + subset; and distances before all slots. Returns the bound of both."""
+    n_options + candidate, or regions m and later from those of a `Matching` that use a subset of words before
+    m, at m * 2 ** n_words + subset; and distances before all slots. Returns the bound."""
     P = bag.n_attributes
     first = scratch.integers[FIRST]
     option = scratch.integers[OPTION]
@@ -285,8 +265,8 @@ def rest_bounds(bag, words, n_slots, n_options, scratch):
 
 @inner
 def extend(bag, words, n_options, n_columns, s, scratch):
-    """Write distances of the labels up to slot s, given by their places, from the candidates: rows of `apart`
-    are those of `rest`; returns the least, and the least with the rest's bound (infinite within a region)."""
+    """Write distances of the labels up to slot s from the candidates, in the rows of `rest`; returns the
+    least, and the least with the rest's bound (infinite within a region)."""
     P = bag.n_attributes
     option = scratch.integers[OPTION]
     place = scratch.integers[PLACE]
@@ -323,9 +303,8 @@ def extend(bag, words, n_options, n_columns, s, scratch):
 @inner
 def branch_and_bound(bag, words, n_options, scores, labels, most_nodes, best, best_loss, root, scratch):
     """Improve `labels` of value `best` to the labeling with the largest U: depth-first over slots, best
-    labels first, bounded by the relaxation's prices and by the distances from all candidates.
-
-    Returns U, loss, and a bound on U: U itself, or `root` beyond `most_nodes` partial labelings."""
+    labels first, bounded by prices and by the distances from all candidates. Returns U, loss, and a bound on
+    U: U itself, or `root` beyond `most_nodes` partial labelings."""
     P = bag.n_attributes
     n_slots = labels.shape[0]
     n_columns = n_options
@@ -385,8 +364,8 @@ METHODS = {"algorithm-10": -1, "lp": 0, "exact": MOST_NODES}
 
 @inner
 def listed_values(bag, scores, as_log, values):
-    """Write scores of listed candidates times priors over the largest (remark 5.1); `as_log`: log-likelihoods
-    plus log-priors. Returns the first of the best."""
+    """Write scores of listed candidates times priors (remark 5.1); `as_log`: log-likelihoods plus log-priors.
+    Returns the first of the best."""
     P = bag.n_attributes
     first = at = 0
     for c in range(bag.weight.shape[0]):
@@ -419,9 +398,9 @@ def best_candidate(bag, words, scores, as_log, labels, scratch):
 
 @inner
 def mean_candidate(bag, words, scores, soft, target, slack, scratch):
-    """Write the mean label indicators of all best candidates (section 5.4.4), each times its prior, into
-    `target`; returns the best score. `soft`: weight candidates by their posteriors of log-likelihoods;
-    returns log sum_Z w(Z) p(X | Z), w the priors."""
+    """Write the mean label indicators of all best candidates (section 5.4.4), each times its prior; returns
+    the best score. `soft`: weighted by posteriors of log-likelihoods; returns log sum_Z w(Z) p(X | Z), w the
+    priors."""
     P = bag.n_attributes
     for m in range(target.shape[0]):
         for k in range(target.shape[1]):
@@ -486,7 +465,7 @@ def pop(heap, n, cost):
 @inlined
 def heap_search(bag, words, labels, scratch):
     """Algorithm 10: labelings in descending sum of values until one is no candidate; returns whether there
-    is one. Each has one parent, whose last raised place is one lower."""
+    is one. Each has one parent, with its last raised place one lower."""
     n_slots = labels.shape[0]
     first = scratch.integers[FIRST]
     label = scratch.integers[LABEL]
@@ -533,8 +512,8 @@ def copy_into(labels, others):
 
 @inlined
 def matching_search(bag, words, scores, labels, scratch):
-    """Algorithm 10's answer for a matching: the best labeling that is all null, has a region without allowed
-    word, or repeats a word."""
+    """Algorithm 10's answer for a matching: all null, with a region without allowed word, or a repeated
+    word."""
     P = bag.n_attributes
     n_regions = scores.shape[0]
     first = scratch.integers[FIRST]
@@ -602,8 +581,7 @@ def matching_search(bag, words, scores, labels, scratch):
 
 @inner
 def first_answer(bag, words, scores, labels, scratch):
-    """Write Algorithm 10's answer; returns its U by the joint loss (-inf if every labeling is a candidate),
-    and that loss."""
+    """Write Algorithm 10's answer; returns its U (-inf if every labeling is a candidate) and loss."""
     if words is not None and words.width > 1:
         matching_search(bag, words, scores, labels, scratch)
     elif not heap_search(bag, words, labels, scratch):
@@ -617,9 +595,8 @@ def first_answer(bag, words, scores, labels, scratch):
 
 @inlined
 def find(bag, words, scores, labels, most_nodes, scratch):
-    """Write the most violating labeling by a search of `METHODS`; returns its U by the joint loss (-inf if
-    every labeling is a candidate), that loss, and a bound on U: U itself, that of the relaxation, or infinity
-    without it."""
+    """Write the most violating labeling by a search of `METHODS`; returns its U (-inf if every labeling is a
+    candidate), its loss, and a bound on U: U itself, that of the relaxation, or infinity without it."""
     slot_lists(bag, scores, 1.0, scratch)
     value, loss = first_answer(bag, words, scores, labels, scratch)
     bound = value
@@ -638,9 +615,7 @@ def find(bag, words, scores, labels, most_nodes, scratch):
     return value, loss, bound
 
 
-@loop
-def find_one(bag, words, scores, labels, most_nodes, scratch):
-    return find(bag, words, scores, labels, most_nodes, scratch)
+find_one = loop(find.py_func)
 
 
 @loop
@@ -701,8 +676,8 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     candidates : CandidateSet
     bag : int, default 0
     method : {"algorithm-10", "lp", "exact"}
-        Algorithm 10 ranks labelings by the sum of their slots' losses. "lp" continues with the labelings that
-        answer the prices of a linear relaxation (thesis 7.2.2), "exact" with branch and bound on it.
+        Algorithm 10 ranks labelings by the sum of their slots' losses; "lp" adds those that answer the prices
+        of a linear relaxation (thesis 7.2.2), "exact" branch and bound on it.
     return_bound : bool, default False
 
     Returns
@@ -721,10 +696,10 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     Notes
     -----
     Thesis Algorithm 10, corrected so that the sums include the losses and no index vector is pushed twice,
-    takes at most O(L M log(L M)); for a `Matching` O(M (K + W)), and O(M W 2^W) for its joint loss. Each of
-    at most ten steps of the relaxation takes O(L M), a partial labeling of the exact search O(L); for a
-    `Matching` O(M W 2^W) and O(W 2^W). The exact search is exponential in M at worst, and ends without proof
-    after a million partial labelings.
+    takes O(L M log(L M)); for a `Matching` O(M (K + W)), and O(M W 2^W) for its joint loss. Each of at most
+    ten steps of the relaxation takes O(L M), for a `Matching` O(M W 2^W), a partial labeling of the exact
+    search O(L) or O(W 2^W). That is exponential in M at worst, and ends without proof after a million partial
+    labelings.
 
     Examples
     --------
@@ -746,14 +721,24 @@ def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_b
     packed = candidates.packed
     scores = side_by_side(scores, candidates, int(candidates.bag_sizes[i]))
     labels = np.empty(scores.shape[0] * candidates.n_attributes, np.int32)
-    bag, words = bag_of(packed, i), words_of(packed.matchings, i)
+    bag = bag_of(packed, i)
+    words = words_of(packed.matchings, i)
     value, _, bound = find_one(bag, words, scores, labels, METHODS[method], Scratch.of(packed))
     if value == -np.inf:
         raise ValueError(f"every labeling of bag {i} is a candidate; none outside can be found")
-    labeling = labels.reshape(-1, candidates.n_attributes).astype(np.int64) - packed.column[:-1]
+    labeling = labels.reshape(-1, candidates.n_attributes) - packed.column[:-1]
     if return_bound:
-        return (labeling, float(value), float(bound))
-    return (labeling, float(value))
+        return labeling, float(value), float(bound)
+    return labeling, float(value)
+
+
+def best_columns(scores, candidates, as_log=False):
+    """`best_candidate` of every bag, (n_instances, n_attributes), and their scores."""
+    columns = np.empty((candidates.n_instances, candidates.n_attributes), np.int32)
+    best = np.empty(candidates.n_bags)
+    packed = candidates.packed
+    best_candidates(packed, scores, as_log, columns.reshape(-1), best, Scratch.of(packed))
+    return columns, best
 
 
 def best_labelings(scores, candidates):
@@ -771,9 +756,5 @@ def best_labelings(scores, candidates):
     array([1, 0])
     """
     check_candidates(candidates)
-    scores = side_by_side(scores, candidates, candidates.n_instances)
-    labels = np.empty((candidates.n_instances, candidates.n_attributes), np.int32)
-    best = np.empty(candidates.n_bags)
-    scratch = Scratch.of(candidates.packed)
-    best_candidates(candidates.packed, scores, False, labels.reshape(-1), best, scratch)
-    return labels.astype(np.int64) - candidates.packed.column[:-1]
+    columns, _ = best_columns(side_by_side(scores, candidates, candidates.n_instances), candidates)
+    return columns - candidates.packed.column[:-1]

@@ -76,10 +76,9 @@ def count_matching(bag):
     """Number of candidates, in closed form if all is allowed (5.6.1's sum lacks j!)."""
     if not np.all(bag.allowed):
         return counter(bag)(0, 0)
-    n_regions = bag.allowed.shape[0]
-    n_words = bag.allowed.shape[1] - 1
-    sizes = range(1, min(n_regions, n_words) + 1)
-    return sum(math.comb(n_regions, j) * math.comb(n_words, j) * math.factorial(j) for j in sizes)
+    n_regions, width = bag.allowed.shape
+    sizes = range(1, min(n_regions, width - 1) + 1)
+    return sum(math.comb(n_regions, j) * math.perm(width - 1, j) for j in sizes)
 
 
 def draw_matching(bag, rng):
@@ -87,18 +86,17 @@ def draw_matching(bag, rng):
     count = counter(bag)
     chosen = []
     used = 0
-    for m in range(len(bag.allowed)):
-        options = list(takes(bag, m, used, range(bag.allowed.shape[1])))
+    for m, allowed in enumerate(bag.allowed):
+        options = list(takes(bag, m, used, range(len(allowed))))
         ways = np.array([count(m + 1, then) for _, then in options], dtype=float)
         w, used = options[rng.choice(len(options), p=ways / ways.sum())]
         chosen.append(w)
     return chosen
 
 
-# Rows of `Scratch`.
-FIRST, LABEL, PLACE, TRIAL, OPTION, PARENT, RAISED, HEAP, CHOSEN = range(9)
-VALUE, REDUCED, PRICED, PRICE, ANSWERS, REST, APART, COST, AHEAD, TOTAL, SPENT, OF_WORDS, SHARE = range(13)
-BEFORE, WAYS_BEFORE, AFTER, WAYS_AFTER = range(13, 17)
+# Rows of `Scratch`; those from 1 and from 5 on are for `inference`.
+CHOSEN = 0
+OF_WORDS, BEFORE, WAYS_BEFORE, AFTER, WAYS_AFTER = range(5)
 
 
 class Scratch(NamedTuple):
@@ -119,7 +117,7 @@ class Scratch(NamedTuple):
 
 
 class Words(NamedTuple):
-    """A bag's words as compiled functions read them."""
+    """A bag's words, compiled."""
 
     width: int  # number of words and null; 1 for a listed set
     allowed: np.ndarray  # whether region m may take word w, at m * width + w

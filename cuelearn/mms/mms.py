@@ -29,7 +29,6 @@ class BagClassifier(Estimator):
     """Base; subclasses have `classes_`, `n_attributes_` and ``_scores(X)``, one matrix per attribute."""
 
     def _one(self, values):
-        """The list, or its entry for a single attribute."""
         if self.n_attributes_ == 1:
             return values[0]
         return values
@@ -92,8 +91,11 @@ class BagClassifier(Estimator):
         if candidates is not None:
             check_candidates(candidates, classes=classes)
             return candidates.named(self._within(X, candidates))
+        return named(self._best_labels(X), classes)
+
+    def _best_labels(self, X):
         scores = self._possible(self._scores(X))
-        return named(np.stack([np.argmax(s, axis=1) for s in scores], axis=1), classes)
+        return np.stack([np.argmax(s, axis=1) for s in scores], axis=1)
 
     def score(self, X, y, candidates=None, sample_weight=None):
         """Share of labels predicted correctly.
@@ -102,9 +104,8 @@ class BagClassifier(Estimator):
         ----------
         X : as in `decision_function`
         y : array-like of names in `classes_`, shaped as the result of `predict`; or CandidateSet
-            The truth. For a CandidateSet the score is 1 minus the mean ambiguous loss, i.e. against the
-            nearest candidates (Cour, Sapp, Taskar: Learning from partial labels, JMLR 2011, bound the true
-            error by it).
+            The truth. For a CandidateSet the score is 1 minus the mean ambiguous loss, by which Cour, Sapp
+            and Taskar (Learning from partial labels, JMLR 2011) bound the true error.
         candidates : CandidateSet, optional
             As in `predict`.
         sample_weight : array-like of float >= 0, shape (n,), optional
@@ -128,17 +129,15 @@ class BagClassifier(Estimator):
     def _agreement(self, X, y, candidates, sample_weight):
         check_is_fitted(self, "classes_")
         if candidates is None:
-            scores = self._possible(self._scores(X))
-            numbers = np.stack([np.argmax(s, axis=1) for s in scores], axis=1)
+            numbers = self._best_labels(X)
         else:
             numbers = self._within(X, candidates)
         check_candidates(y, len(numbers), self._list(self.classes_))
-        ends = zip(y.bag_starts[:-1], y.bag_starts[1:], strict=True)
-        losses = [y.loss(i, numbers[start:end]) for i, (start, end) in enumerate(ends)]
+        losses = [y.loss(i, own) for i, own in enumerate(np.split(numbers, y.bag_starts[1:-1]))]
         weights = check_bag_weights(sample_weight, y)
         if weights is None:
             weights = np.ones(y.n_bags, dtype=int)
-        slots = numbers.shape[1] * np.diff(y.bag_starts)
+        slots = numbers.shape[1] * y.bag_sizes
         return float(1.0 - weights @ losses / (weights @ slots))
 
 
@@ -151,7 +150,7 @@ def is_listing(value):
 
 
 def is_one_list(kernels):
-    """Whether kernels are those of all attributes, not a list of such lists."""
+    """Whether kernels are those of all attributes."""
     return len(kernels) == 0 or not all(is_listing(k) and len(k) > 0 and is_listing(k[0]) for k in kernels)
 
 
@@ -171,9 +170,9 @@ class MMS(BagClassifier):
     with :math:`\lambda = 1/(C N)` for N bags, :math:`S_w(\mathcal X, Z) = \sum_m \sum_p w_{z_m^{(p)}} \cdot
     \phi^{(p)}(x_m)`, and :math:`\Delta_A` the least number of labels in which a labeling differs from a
     candidate. Weights :math:`s_i` in `fit` replace the mean by :math:`\frac1W \sum_i s_i |\cdot|_+` and N in
-    :math:`\lambda` by their sum W. The problem is not convex: Algorithm 8 fixes the best candidates (in the
-    first round all), solves the remaining convex problem, and repeats. A constant feature is appended (1 is
-    added to a kernel), as in the thesis.
+    :math:`\lambda` by their sum W. Algorithm 8 fixes the best candidates (in the first round all), solves the
+    remaining convex problem, and repeats. A constant feature is appended (1 is added to a kernel), as in the
+    thesis.
 
     Parameters
     ----------
@@ -192,12 +191,10 @@ class MMS(BagClassifier):
         Passes over the bags in a round, each in a new order; for "frank-wolfe" at most. None: 20 for
         "pegasos", else 300, or 100,000 visits of bags if these are more.
     tol : float >= 0, default 1e-2
-        A round of "frank-wolfe" ends at this relative duality gap, or once its bound shows that it cannot
-        lower the objective by more. Rounds of either solver end when the objective falls by at most a tenth
-        of `tol` (relative).
+        A round of "frank-wolfe" ends at this relative duality gap, or once it cannot lower the objective by
+        more; the rounds of either solver end when it falls by at most a tenth of this.
     inference : {"auto", "exact", "lp", "algorithm-10"}
-        Search for the most violating labeling: exact (at worst exponential in the bag size), by a linear
-        relaxation, which misses few, or Algorithm 10, which misses more. "auto" is Algorithm 10 for
+        Search of `most_violating`: "lp" misses few, "algorithm-10" more. "auto" is Algorithm 10 for
         "pegasos", else "exact", and "lp" if a bag has more than twelve labels, or more than 1,000 in all its
         listed candidates.
     memory : float, default 2e9
@@ -215,8 +212,8 @@ class MMS(BagClassifier):
     support_ : ndarray of int; kernel form
     kernel_weights_ : ndarray, shape (n_kernels,), or list; kernel form
     objective_, dual_gap_ : float
-        Of the kept round; the gap bounds its convex problem's distance from the optimum. NaN without
-        certificate: for indefinite kernels, and where a search that may miss losses proved none the largest.
+        Of the kept round; the gap bounds its convex problem's distance from the optimum. NaN for indefinite
+        kernels, and where a search did not prove its losses the largest.
     history_ : DataFrame
         A row per round: start, step, n_epochs, seconds, objective, relaxed (value of the convex problem 5.5,
         by the search used), dual_bound (below its optimum, or NaN), dual_gap, n_changed (bags whose best
@@ -232,10 +229,8 @@ class MMS(BagClassifier):
     Warns
     -----
     ConvergenceWarning
-        If the objective did not settle, rose in a round or is not below that of w = 0 (as when every
-        labeling is a candidate), or if the dual bound
-        is missing, more than `tol` from the relaxed value, or above it (the search has missed losses), or if
-        exact searches ended without proof.
+        If the objective did not settle, rose in a round or is not below that of w = 0, if the gap is NaN,
+        above `tol` or negative (the search has missed losses), or if exact searches ended without proof.
     IndefiniteKernelWarning
         If a kernel is not positive semidefinite.
 
@@ -251,23 +246,21 @@ class MMS(BagClassifier):
 
     Notes
     -----
-    A pass costs one product of X with the hyperplanes, O(n d K), inner products of neighbours in the order,
-    O(n b d) for blocks of b instances, and a search per bag. Memory: X, 16 n K bytes, the kernel matrices,
-    and for "frank-wolfe" 4 bytes per slot of each violating labeling found.
+    A pass costs one product of X with the hyperplanes, O(n d K), inner products within blocks of b instances,
+    O(n b d), and a search per bag. Memory: X, 16 n K bytes, the kernel matrices, and for "frank-wolfe" 4
+    bytes per slot of each violating labeling found.
 
     "frank-wolfe" averages listed candidates whose scores differ by at most the round's gap, as their order is
     rounding; "pegasos" and matchings average those within 1e-9. Problems of a few bags have many minima,
     which `n_init` explores. A lower objective is a larger margin, not always a better labeling.
 
     The same data and seed give the same model on one machine. Ties within 1e-9 go to the first labeling;
-    still, the data's last bit may matter near the end of a round: with 120 bags of 5 letters it altered 5 to
-    11% of the predictions (4 to 11% with ``tol=1e-3``, in 6 times the time), with equal accuracy, as many
-    hyperplanes are within a gap of 1%.
+    still, as many hyperplanes are within a gap of 1%, the data's last bit may matter: with 120 bags of 5
+    letters it altered 5 to 11% of the predictions (4 to 11% with ``tol=1e-3``), with equal accuracy.
 
     With exact inference a certified round never raises the objective. Without, the objective is a lower
-    estimate, which may rise a little and end some percent from an exact search on the same candidates.
-    The round with the least objective is kept; two rounds in a row above it end the training without
-    convergence.
+    estimate, which may rise a little and end some percent from that of an exact search. The round with the
+    least objective is kept; two rounds in a row above it end the training without convergence.
 
     References
     ----------
@@ -285,7 +278,6 @@ class MMS(BagClassifier):
     """
 
     _parameter_constraints = {
-        **Estimator._parameter_constraints,
         "kernels": [list, tuple, StrOptions({"precomputed"}), None],
         "solver": [StrOptions({"pegasos", "frank-wolfe"})],
         "n_init": COUNT,
@@ -315,12 +307,12 @@ class MMS(BagClassifier):
         Parameters
         ----------
         X : array-like or DataFrame, shape (n_instances, n_features)
-            Instances, bag after bag. If precomputed, a stack (n_kernels, n, n), KernelBank or KernelStack, or
-            a list of one per attribute.
+            Bag after bag. If precomputed, a stack (n_kernels, n, n), KernelBank or KernelStack, or a list of
+            one per attribute.
         candidates : CandidateSet
         sample_weight : array-like, shape (n_bags,), or (n_instances,), the same within each bag; optional
-            Weights of the *bags*: 2 repeats a bag, 0 leaves it out (kernel parameters set by rule still use
-            all instances). In cross-validation give ``w[candidates.bag_of]``.
+            Weights of the *bags*: 2 repeats a bag, 0 leaves it out (but for kernel parameters set by rule).
+            In cross-validation give ``w[candidates.bag_of]``.
 
         Returns
         -------
@@ -351,25 +343,22 @@ class MMS(BagClassifier):
         self.objective_ = result.objective
         self.history_ = result.history
         self.n_iter_ = len(result.history)
-        self.dual_gap_ = float(self.history_["dual_gap"][result.kept])
+        self.dual_gap_ = float(result.history["dual_gap"][result.kept])
         if self.solver == "pegasos":
             self.visits_ = result.visits
-        self.converged_ = result.converged and abs(self.dual_gap_) <= self._wanted_gap(result)
-        for doubt in () if space.indefinite else self._doubts(result):
+        wanted = self.tol * max(result.history["dual_bound"][result.kept], FINEST)
+        self.converged_ = result.converged and abs(self.dual_gap_) <= wanted
+        for doubt in () if space.indefinite else self._doubts(result, wanted):
             warn_user(doubt, ConvergenceWarning)
         return self
 
-    def _wanted_gap(self, result):
-        return self.tol * max(self.history_["dual_bound"][result.kept], FINEST)
-
-    def _doubts(self, result):
+    def _doubts(self, result, wanted):
         kept = self.history_.loc[result.kept]
         rounds = self.history_.loc[self.history_["start"] == kept["start"], "objective"]
         better = "raise n_epochs, lower C"
         if self.solver == "pegasos":
             better += " or take solver='frank-wolfe'"
         gap = kept["relaxed"] - kept["dual_bound"]
-        wanted = self._wanted_gap(result)
         rise = rounds.diff().max()
         if not (result.converged or result.ended or self.n_rounds == 1):
             yield f"MMS did not converge in {len(rounds)} rounds; raise n_rounds, n_epochs or tol"
@@ -402,11 +391,11 @@ class MMS(BagClassifier):
         check_candidates(candidates, len(X))
         size = np.sqrt(np.mean(np.square(X, dtype=np.float64)))
         if size > LARGE_ENTRIES:
-            warn_user(
+            message = (
                 f"the root mean square of X is {size:.3g}: with entries of size 1 MMS is several times "
-                "faster, and C means the same as elsewhere; scale X, for instance by StandardScaler",
-                FeatureScaleWarning,
+                "faster, and C means the same as elsewhere; scale X, for instance by StandardScaler"
             )
+            warn_user(message, FeatureScaleWarning)
         return LinearSpace(np.column_stack([X, np.ones(len(X), dtype=X.dtype)]), candidates.n_labels)
 
     def _precomputed(self):
@@ -424,9 +413,15 @@ class MMS(BagClassifier):
             X = as_samples(X)
             validate_samples(self, X, used=lambda: sum(map(check_kernels, lists), []), dtype=FLOATS)
             pairs = [(X, kernels) for kernels in lists]
-        shared = {tuple(map(id, pair)): pair for pair in pairs}
-        shared = {key: self._bank(*pair) for key, pair in shared.items()}
-        banks = [shared[tuple(map(id, pair))] for pair in pairs]
+        shared = {}
+        banks = []
+        for X, kernels in pairs:
+            key = id(X), id(kernels)
+            if key not in shared and kernels is None:
+                shared[key] = training_bank(X, self.memory)
+            elif key not in shared:
+                shared[key] = KernelBank(kernels, X, memory=self.memory)
+            banks.append(shared[key])
         for bank in banks:
             check_candidates(candidates, bank.n_samples)
         if self._precomputed():
@@ -435,11 +430,6 @@ class MMS(BagClassifier):
             self.banks_ = banks
         self.kernel_weights_ = self._one([mean_weights(bank) for bank in banks])
         return KernelSpace(banks, candidates.n_labels, self.memory)
-
-    def _bank(self, X, kernels):
-        if kernels is None:
-            return training_bank(X, self.memory)
-        return KernelBank(kernels, X, memory=self.memory)
 
     def _keep(self, space):
         if isinstance(space, LinearSpace):
@@ -455,14 +445,13 @@ class MMS(BagClassifier):
         if self.kernels is None:
             X = validate_data(self, X, dtype=FLOATS, reset=False)
             return self._linear_scores(X)
-        if not self._precomputed():
-            X = as_samples(X)
-            options = {"reset": False, "skip_check_array": hasattr(X, "iloc"), "dtype": FLOATS}
-            validate_samples(self, X, used=lambda: sum((b.triples for b in self.banks_), []), **options)
         if self._precomputed():
             given = self._stacks(X)
         else:
             given = self.banks_
+            X = as_samples(X)
+            options = {"reset": False, "skip_check_array": hasattr(X, "iloc"), "dtype": FLOATS}
+            validate_samples(self, X, used=lambda: sum((b.triples for b in given), []), **options)
         coefs = self._list(self.dual_coef_)
         weights = self._list(self.kernel_weights_)
         scores = []
@@ -517,9 +506,9 @@ class MMS(BagClassifier):
     def _fitted_state(self):
         state = super()._fitted_state()
         if hasattr(self, "banks_"):
-            support = [0]
-            if self.support_.size:
-                support = self.bank_support_
+            support = self.bank_support_
+            if self.support_.size == 0:
+                support = [0]
             state["banks_"] = [bank.restrict(support, resident=False) for bank in self.banks_]
             state["bank_support_"] = np.arange(len(self.support_))
         return state

@@ -26,7 +26,7 @@ from cuelearn.core.estimator import (
     COUNT,
     NON_NEGATIVE,
     POSITIVE,
-    Estimator,
+    SEQUENCE,
     Number,
     StrOptions,
     parameters,
@@ -36,11 +36,11 @@ from cuelearn.core.run import Run
 from cuelearn.core.samples import FLOATS
 from cuelearn.expect import expect, expect_shape, expect_word
 from cuelearn.mms.candidates import check_bag_weights, check_candidates, once_or_each
-from cuelearn.mms.inference import best_candidates, mean_candidates
+from cuelearn.mms.inference import best_columns, mean_candidates
 from cuelearn.mms.matching import Scratch
 from cuelearn.mms.mms import BagClassifier
 
-__all__ = ["EMNaming", "documented_naming", "evenly_spaced", "GMMNaming", "DistNaming"]
+__all__ = ["DistNaming", "GMMNaming"]
 
 documented_naming = partial(
     documented,
@@ -54,7 +54,7 @@ documented_naming = partial(
             "Columns of X for each attribute; all by default.",
         ),
         "tol": ("float >= 0", "Stops when the relative rise of the objective is at most this."),
-        "random_state": ("int, Generator or None", "As in other learners of bags; not used here."),
+        "random_state": ("int, Generator or None", "Not used."),
         "classes_": ("ndarray, or list of ndarray for several attributes", ""),
         "assignment_": (
             "ndarray, shape (n_instances,), or (n_instances, n_attributes)",
@@ -88,17 +88,13 @@ def evenly_spaced(n, most):
 
 @parameters
 class EMNaming(BagClassifier):
-    """Base: the EM loop and the predictions.
-
-    Subclasses have ``_models(parts, candidates, weights)``, one per attribute with ``update(weighted
+    """Base; subclasses have ``_models(parts, candidates, weights)``, one per attribute with ``update(weighted
     responsibilities)``, ``scores()`` of the training instances and ``log_prior()``; ``_finish(models,
-    responsibilities)``; and ``_appearance(parts)``, scores of new instances.
-    """
+    responsibilities)``; and ``_appearance(parts)``, scores of new instances."""
 
     _parameter_constraints = {
-        **Estimator._parameter_constraints,
         "assignment": [StrOptions({"soft", "hard"})],
-        "columns": [slice, list, tuple, np.ndarray, None],
+        "columns": [slice, *SEQUENCE, None],
         "tol": NON_NEGATIVE,
     }
 
@@ -115,11 +111,11 @@ class EMNaming(BagClassifier):
         Parameters
         ----------
         X : array-like, shape (n_instances, n_features)
-            The instances of all bags in order.
+            Bag after bag.
         candidates : CandidateSet
         sample_weight : array-like, shape (n_bags,) or (n_instances,), optional
-            Weights of the *bags*: 2 repeats a bag, 0 excludes it from the appearances (its labeling is still
-            estimated). `DistNaming` takes none.
+            Weights of the *bags*: 2 repeats a bag, 0 excludes it from the appearances. `DistNaming` takes
+            none.
 
         Returns
         -------
@@ -130,34 +126,33 @@ class EMNaming(BagClassifier):
         weights = self._check_weights(sample_weight, candidates)
         n = candidates.n_instances
         packed = candidates.packed
-        self.n_attributes_ = P = candidates.n_attributes
+        self.n_attributes_ = candidates.n_attributes
         self.n_features_ = ()
         parts = self._parts(X, candidates)
         first = packed.column
-        columns = np.empty((n, P), dtype=np.int32)
         log_size = np.array([math.log(number) for number in candidates.n_candidates])
         listed = np.flatnonzero(packed.count)
         log_size[listed] = np.log(np.add.reduceat(packed.weight, packed.listed_start[listed]))
-
         scratch = Scratch.of(packed)
-        totals = np.empty(candidates.n_bags)
 
         def e_step(scores, hard):
             posterior = np.zeros((n, first[-1]))
             if hard:
-                best_candidates(packed, scores, True, columns.reshape(-1), totals, scratch)
+                columns, totals = best_columns(scores, candidates, True)
                 posterior[np.arange(n)[:, None], columns] = 1.0
             else:
+                totals = np.empty(candidates.n_bags)
                 mean_candidates(packed, 0, len(totals), scores, True, posterior, 0.0, totals, scratch)
             return np.split(posterior, first[1:-1], axis=1), float(np.sum(weights * (totals - log_size)))
 
-        models = self._models(parts, candidates, weights[candidates.bag_of])
+        own = weights[candidates.bag_of]
+        models = self._models(parts, candidates, own)
         shares, _ = e_step(np.zeros((n, first[-1])), False)  # from the priors alone
         before = -np.inf
         self.converged_ = False
         for iteration in range(self.max_iter + 1):
             for model, share in zip(models, shares, strict=True):
-                model.update(weights[candidates.bag_of, None] * share)
+                model.update(own[:, None] * share)
             scores = np.hstack([model.scores() for model in models])
             shares, likelihood = e_step(scores, self.assignment == "hard")
             objective = likelihood + sum(model.log_prior() for model in models)
@@ -166,14 +161,14 @@ class EMNaming(BagClassifier):
                 self.converged_ = True
                 break
             before = objective
-        best_candidates(packed, scores, True, columns.reshape(-1), totals, scratch)
+        columns, _ = best_columns(scores, candidates, True)
         self.classes_ = self._one(list(candidates.classes))
         self.null_ = candidates.null
         self.n_features_ = tuple(part.shape[1] for part in parts)
         self.assignment_ = candidates.named(columns - first[:-1])
         self.responsibilities_ = self._one(shares)
-        own = weights[candidates.bag_of] * (n / weights[candidates.bag_of].sum())
-        self.label_weights_ = self._one([(own[:, None] * share).mean(axis=0) for share in shares])
+        own = own[:, None] * (n / own.sum())
+        self.label_weights_ = self._one([(own * share).mean(axis=0) for share in shares])
         self.history_ = run.history()
         self.n_iter_ = len(run.rows) - 1
         self._finish(models, shares)
@@ -198,7 +193,6 @@ class EMNaming(BagClassifier):
         return arrays
 
     def _log_priors(self):
-        """Log of each label's share of the training instances, -inf if none."""
         with np.errstate(divide="ignore"):
             return [np.log(weights) for weights in self._list(self.label_weights_)]
 
@@ -218,11 +212,7 @@ class EMNaming(BagClassifier):
 
     def _within(self, X, candidates):
         scores = np.hstack(self._appearance(self._parts(X, candidates)))
-        columns = np.empty((candidates.n_instances, candidates.n_attributes), dtype=np.int32)
-        best = np.empty(candidates.n_bags)
-        scratch = Scratch.of(candidates.packed)
-        best_candidates(candidates.packed, scores, True, columns.reshape(-1), best, scratch)
-        return columns - candidates.packed.column[:-1]
+        return best_columns(scores, candidates, True)[0] - candidates.packed.column[:-1]
 
 
 def chosen_columns(array, columns):
@@ -252,7 +242,7 @@ def moments(X, weights):
 
 
 class GaussianModel:
-    """Appearance model of one attribute; `strength` is `regularization`."""
+    """Appearances of one attribute; `strength` is `regularization`."""
 
     def __init__(self, X, n_labels, strength, weights):
         self.X = X
@@ -263,7 +253,6 @@ class GaussianModel:
         self.means = np.zeros((n_labels, X.shape[1])) + mean
 
     def update(self, responsibilities):
-        """The M-step."""
         X = self.X
         mass = responsibilities.sum(axis=0)
         sums = responsibilities.T @ X
@@ -295,8 +284,8 @@ class GMMNaming(EMNaming):
         \max_{\mu, \Sigma} \; \sum_i \log \sum_{Z \in \mathcal Z_i} p(Z)
         \prod_{m, p} N\bigl(x_{i,m}^{(p)}; \mu_{z}, \Sigma\bigr) + \log p(\Sigma), \qquad z = z_m^{(p)}
 
-    All labels share a covariance. EM starts from all candidates with their priors; nothing is random.
-    `decision_function` is the logarithm of a label's probability, -inf if no instance took it.
+    All labels share a covariance. EM starts from all candidates with their priors. `decision_function` is the
+    logarithm of a label's probability, -inf if no instance took it.
 
     Parameters
     ----------
@@ -321,9 +310,8 @@ class GMMNaming(EMNaming):
     An iteration costs O((n + K) d^2 + n K d + d^3), and the E-step O(number of candidates times their
     length), or O(M W 2^W) for a `Matching`.
 
-    Berg et al. first project faces by kernel PCA and linear discriminants and fix the covariance, which is
-    estimated here. As in the thesis their language model is left out; `CandidateSet` takes such weights as
-    `priors`.
+    Berg et al. first project faces by kernel PCA and linear discriminants and fix the covariance. As in the
+    thesis their language model is left out; `CandidateSet` takes such weights as `priors`.
 
     References
     ----------
@@ -340,7 +328,6 @@ class GMMNaming(EMNaming):
     """
 
     _parameter_constraints = {
-        **EMNaming._parameter_constraints,
         "n_components_pca": [*COUNT, Number(Real, 0, 1, closed="neither"), list, tuple, None],
         "regularization": POSITIVE,
     }
@@ -373,7 +360,7 @@ class GMMNaming(EMNaming):
 
 
 def projection(part, number, weights):
-    """Weighted mean and principal components (d, r), or None."""
+    """Weighted mean, and principal components (d, r) or None."""
     part = np.asarray(part, dtype=np.float64)
     mean, variance = moments(part, weights)
     share = isinstance(number, Real) and not isinstance(number, Integral) and 0.0 < number < 1.0
@@ -418,7 +405,9 @@ class Distances:
 
     @classmethod
     def of(cls, X, metric, scale):
-        centre = np.zeros(X.shape[1]) if metric != "sqeuclidean" else X.mean(axis=0, dtype=np.float64)
+        centre = np.zeros(X.shape[1])
+        if metric == "sqeuclidean":
+            centre = X.mean(axis=0, dtype=np.float64)
         made = cls(metric, centre, cls(metric, centre, X).prepared(X))
         if isinstance(scale, str):
             rows = evenly_spaced(len(X), SCALE_SAMPLES)
@@ -426,9 +415,7 @@ class Distances:
             spread = 0.0
             if distance.size:
                 spread = float(distance.mean() if scale == "mean" else 0.5 * distance.std())
-            scale = 1.0
-            if spread > 0.0:
-                scale = spread
+            scale = spread or 1.0
         return replace(made, scale=scale)
 
     def prepared(self, X):
@@ -449,7 +436,7 @@ class Distances:
         return self.to(self.X[rows], self.X[rows])
 
     def blocks(self, X):
-        """Slices of prepared rows, with distances to all training instances."""
+        """Slices of rows, with distances to all training instances."""
         step = max(1, BLOCK // len(self.X))
         for start in range(0, len(X), step):
             part = X[start : start + step]
@@ -471,8 +458,8 @@ class Distances:
         return np.exp(np.minimum(distance / -self.scale - level[:, None], 700.0))
 
     def scores(self, matrix, X, levels, own=None):
-        """Log-affinities over null's (`levels`) from exemplar weights (n_labels, n), 0 without exemplars;
-        `own` numbers rows that are training instances."""
+        """Log-affinities over null's (`levels`) from exemplar weights (n_labels, n), 0 without; `own`
+        numbers rows that are training instances."""
         out = np.empty((len(X), matrix.shape[0]))
         for rows, distance in self.blocks(X):
             value = self.ratio(distance, levels[rows])
@@ -488,7 +475,7 @@ def log_ratio(value):
 
 
 class Exemplars:
-    """Appearance model of one attribute: a label's exemplars are the instances with it in the `mask` (n,
+    """Appearances of one attribute: a label's exemplars are the instances with it in the `mask` (n,
     n_labels); its score is their log-affinity over null's."""
 
     def __init__(self, distances, mask, null, memory):
@@ -496,11 +483,11 @@ class Exemplars:
         self.mask = mask
         self.level = distances.null_levels(distances.X, leave_out=True)
         self.rows = [np.flatnonzero(column & (k != null)) for k, column in enumerate(mask.T)]
-        fits = 8 * sum(rows.size**2 for rows in self.rows) <= memory
         self.blocks = None
-        if fits:
-            self.blocks = [self._block(rows) for rows in self.rows]
-        self.weights, self.values = {}, {}  # of labels with exemplars
+        if 8 * sum(rows.size**2 for rows in self.rows) <= memory:
+            self.blocks = list(map(self._block, self.rows))
+        self.weights = {}  # of labels with exemplars
+        self.values = {}
 
     def _block(self, rows):
         block = self.distances.ratio(self.distances.among(rows), self.level[rows])
@@ -550,9 +537,8 @@ class Exemplars:
 
 
 def calibrate(scores, responsibilities, prior, null):
-    r"""Slope a >= 0 and null's offset b of :math:`\max_{a, b} \frac1n \sum_i \sum_k r_{ik} \log p_{ik}`,
-    :math:`p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])`; log pi is -inf for excluded labels, b is 0
-    without `null`."""
+    r"""Slope a >= 0 and null's offset b (0 without null) of :math:`\max_{a, b} \frac1n \sum_i \sum_k r_{ik}
+    \log p_{ik}`, :math:`p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])`, with log pi `prior`."""
     seen = prior > -np.inf
     scores = scores[:, seen]
     responsibilities = responsibilities[:, seen]
@@ -606,19 +592,18 @@ class DistNaming(EMNaming):
     $converged_ $n_iter_
     scale_ : ndarray, shape (n_attributes,)
     calibration_ : ndarray, shape (n_attributes, 2)
-        Slope of a label's score and offset of null without a caption, fitted to the responsibilities of the
-        training instances.
+        Slope of scores and offset of null without a caption, fitted to `responsibilities_`.
     exemplar_weights_ : list of sparse arrays, shape (n_labels, n_instances), one per attribute
 
     Notes
     -----
-    The thesis (5.7.3) gives a generative model of faces and poses, joined through name-verb pairs and fitted
-    by EM, the distances and the kernels. Our additions are exemplars weighted by responsibilities, null as
-    the density of all instances, and a scale by rule (cross-validated in the thesis).
+    The model of faces and poses, joined through name-verb pairs, the EM, distances and kernels are the
+    thesis's (5.7.3); exemplars weighted by responsibilities, null as the density of all instances, and a
+    scale by rule (there cross-validated) are ours.
 
-    No instance is evidence for itself: at its own place its affinity is null's, so the labeling of the
-    training set is `assignment_`, not `predict`. The M-step moves the weights towards the responsibilities by
-    the longest of the steps 1, 1/2, ..., 2^-7 that does not lower the expected log-likelihood, or by 0.
+    No instance is evidence for itself: its own affinity is null's, so the labeling of the training set is
+    `assignment_`, not `predict`. The M-step moves the weights towards the responsibilities by the longest of
+    the steps 1, 1/2, ..., 2^-7 that does not lower the expected log-likelihood, or by 0.
 
     Cost: O(n^2 d) distances once for null, and O(sum of n_k^2) time per iteration and memory, n_k the number
     of instances that may have label k.
@@ -639,7 +624,6 @@ class DistNaming(EMNaming):
     """
 
     _parameter_constraints = {
-        **EMNaming._parameter_constraints,
         "metric": [StrOptions(set(METRICS)), list, tuple],
         "scale": [*POSITIVE, StrOptions({"spread", "mean"}), list, tuple],
         "memory": POSITIVE,
@@ -648,14 +632,6 @@ class DistNaming(EMNaming):
     metric: object = "cosine"
     scale: object = "spread"
     memory: float = 2e9
-
-    def _metrics(self):
-        metrics = once_or_each("metric", self.metric, self.n_attributes_, lambda m: isinstance(m, str))
-        return [expect_word("metric", metric, METRICS) for metric in metrics]
-
-    def _scales(self):
-        scales = once_or_each("scale", self.scale, self.n_attributes_, lambda s: s is None or np.isscalar(s))
-        return [expect("scale", scale, above=0, words=("spread", "mean")) for scale in scales]
 
     def _check_weights(self, sample_weight, candidates):
         if sample_weight is not None:
@@ -666,14 +642,15 @@ class DistNaming(EMNaming):
         return super()._check_weights(None, candidates)
 
     def _models(self, parts, candidates, weights):
-        self.distances_ = []
-        models = []
-        nulls = candidates.null or [None] * len(parts)
-        for p, (part, metric, scale) in enumerate(zip(parts, self._metrics(), self._scales(), strict=True)):
-            self.distances_.append(Distances.of(part, metric, scale))
-            models.append(Exemplars(self.distances_[p], candidates.mask(p), nulls[p], self.memory))
+        metrics = once_or_each("metric", self.metric, self.n_attributes_)
+        metrics = [expect_word("metric", metric, METRICS) for metric in metrics]
+        scales = once_or_each("scale", self.scale, self.n_attributes_)
+        scales = [expect("scale", scale, above=0, words=("spread", "mean")) for scale in scales]
+        self.distances_ = list(map(Distances.of, parts, metrics, scales))
         self.scale_ = np.array([distances.scale for distances in self.distances_])
-        return models
+        nulls = candidates.null or [None] * len(parts)
+        masks = map(candidates.mask, range(len(parts)))
+        return [Exemplars(*given, self.memory) for given in zip(self.distances_, masks, nulls, strict=True)]
 
     def _finish(self, models, shares):
         self.exemplar_weights_ = [model.matrix() for model in models]
@@ -681,11 +658,9 @@ class DistNaming(EMNaming):
         priors = self._log_priors()
         nulls = self.null_ or [None] * len(models)
         for p, (model, share) in enumerate(zip(models, shares, strict=True)):
-            distances = model.distances
             own = evenly_spaced(len(share), CALIBRATION_SAMPLES)
-            rows = distances.X[own]
-            level = model.level[own]
-            scores = distances.scores(self.exemplar_weights_[p], rows, level, own)
+            rows = model.distances.X[own]
+            scores = model.distances.scores(self.exemplar_weights_[p], rows, model.level[own], own)
             calibration.append(calibrate(scores, share[own], priors[p], nulls[p]))
         self.calibration_ = np.array(calibration)
 

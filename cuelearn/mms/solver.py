@@ -13,7 +13,7 @@ from cuelearn.mms.convex import ROWS, Block, LinearSpace, frank_wolfe, losses_of
 from cuelearn.mms.inference import METHODS, mean_candidates
 from cuelearn.mms.matching import Scratch
 
-__all__ = ["ConvexProblem", "MMSResult", "common_objective", "objective_of", "solve_mms"]
+__all__ = ["common_objective", "solve_mms"]
 
 #: Most instances of a block: with as many as labels, inner products cost as much as scores; up to `CHEAP`
 #: multiplications per instance they are negligible.
@@ -21,8 +21,8 @@ MOST_ROWS = 192
 CHEAP = 50_000
 #: Successive rounds allowed above the best, as stochastic rounds scatter by their gaps.
 PATIENCE = 2
-#: "auto" searches exactly with at most so many slots (instances times attributes) in a bag, and slots times
-#: listed candidates: mostly below 0.1 ms, at scores near 0 some milliseconds.
+#: "auto" searches exactly up to so many slots of a bag, and slots times listed candidates: mostly below 0.1
+#: ms, at scores near 0 some milliseconds.
 EXACT_SLOTS = 12
 EXACT_SIZE = 1000
 #: A round must lower the objective by more than tol / SETTLED.
@@ -32,6 +32,8 @@ N_ROUNDS = {"pegasos": 10, "frank-wolfe": 50}
 PEGASOS_EPOCHS = 20
 DUAL_EPOCHS = 300
 DUAL_VISITS = 100_000
+#: What a round gives, as in the history.
+SOLVED = ("dual_bound", "relaxed", "objective", "n_epochs", "n_updates", "n_projections")
 
 
 class MMSResult(NamedTuple):
@@ -67,6 +69,7 @@ class ConvexProblem:
 
     def fresh_target(self, slack=0.0):
         """Average candidates within `slack` of the best; returns the number of changed bags."""
+        packed = self.candidates.packed
         starts = self.candidates.bag_starts
         old = self.target
         self.target = np.empty_like(self.target)
@@ -75,20 +78,16 @@ class ConvexProblem:
             scores = self.space.scores(rows)
             target = self.target[rows]
             best = np.empty(last - first)
-            packed = self.candidates.packed
             mean_candidates(packed, first, last, scores, False, target, slack, best, self.scratch)
-        return self._changed(old)
+        changed = np.any(np.abs(self.target - old) > 1e-12, axis=1)
+        in_bags = np.logical_or.reduceat(changed, starts[:-1])
+        return int(np.count_nonzero(in_bags & (self.weights > 0.0)))
 
     def draw_target(self):
         labels = self.candidates.draw(self.rng) + self.candidates.packed.column[:-1]
         self.target = np.zeros_like(self.target)
         np.put_along_axis(self.target, labels, 1.0, axis=1)
         return self.candidates.n_bags
-
-    def _changed(self, old):
-        changed = np.any(np.abs(self.target - old) > 1e-12, axis=1)
-        in_bags = np.logical_or.reduceat(changed, self.candidates.bag_starts[:-1])
-        return int(np.count_nonzero(in_bags & (self.weights > 0.0)))
 
     def value(self):
         """Relaxed value (5.5) and objective (5.3); counts bags in `n_unproven` whose loss may be larger."""
@@ -103,29 +102,22 @@ class ConvexProblem:
 
     def refuse_unfinished(self, value):
         if not np.isfinite(value):
-            raise ValueError(
-                "the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'"
-            )
+            remedies = "standardise the features, lower C, or take 'frank-wolfe'"
+            raise ValueError(f"the hyperplanes overflow: {remedies}")
 
     def blocks(self):
         """An epoch's blocks of bags in a new order: rows of X and `Block`."""
         sets = self.candidates
         order = self.rng.permutation(sets.n_bags)
         ends = np.cumsum(sets.bag_sizes[order])
-        begin = 0
-        while begin < sets.n_bags:
-            done = 0
-            if begin:
-                done = ends[begin - 1]
-            end = max(begin + 1, int(np.searchsorted(ends, done + self.rows_of_block, side="right")))
+        for begin, end in batches(np.append(0, ends), self.rows_of_block):
             bags = order[begin:end]
             rows = sets.rows(bags)
-            first = np.concatenate([[0], np.cumsum(sets.bag_sizes[bags])])
+            first = np.append(0, np.cumsum(sets.bag_sizes[bags]))
             scores = self.space.scores(rows)
             products = np.ascontiguousarray(self.space.products(rows))  # one type for numba
             delta = np.zeros_like(scores)
             yield rows, Block(bags, first, scores, products, self.target[rows], delta, self.weights[bags])
-            begin = end
 
 
 class Kept(NamedTuple):
@@ -135,8 +127,7 @@ class Kept(NamedTuple):
 
 
 def solver_of(problem, solver, n_epochs, tol, bar):
-    """A function (best objective) that solves from the current hyperplanes; returns dual bound, relaxed
-    value, objective, epochs, steps and projections."""
+    """A function (best objective) that solves from the current hyperplanes; returns `SOLVED`."""
     dual = None
 
     def dual_steps(best):
@@ -172,17 +163,14 @@ def concave_convex(problem, solve, start, run, n_rounds, tol, sound):
             best = np.inf
         else:
             best = kept.objective
-        bound, relaxed, objective, n_epochs, n_updates, n_projections = solve(best)
+        solved = solve(best)
+        bound, relaxed, objective, *_ = solved
         if sound and objective > best and bound >= (1.0 - tol) * best:
             return kept, True  # this round cannot beat the kept hyperplanes
-        # without proof `relaxed` is no upper bound
-        if problem.n_unproven:
-            gap = np.nan
-        else:
-            gap = relaxed - bound
-        row = {"start": start, "n_epochs": n_epochs, "objective": objective, "relaxed": relaxed}
-        row |= {"dual_bound": bound, "dual_gap": gap, "n_changed": changed, "n_updates": n_updates}
-        row |= {"n_projections": n_projections, "n_unproven": problem.n_unproven}
+        row = {"start": start, "n_changed": changed, "n_unproven": problem.n_unproven, "dual_gap": np.nan}
+        row |= dict(zip(SOLVED, solved, strict=True))
+        if problem.n_unproven == 0:  # else `relaxed` is no upper bound
+            row["dual_gap"] = relaxed - bound
         near = 0.0
         if sound:
             near = min(max(0.0, relaxed - bound), tol * abs(objective))
@@ -235,10 +223,9 @@ def solve_mms(
     Returns
     -------
     MMSResult
-        Fields objective, history (that of `MMS`), kept (row of the kept round, with the least objective),
-        converged (a next round would not lower the objective), ended (by the callback), at_zero (objective of
-        w = 0), visits (bags in the order of the visits, shape (n_passes, n_bags); only of "pegasos"),
-        unfinished (bags of the kept round whose exact search ended without proof).
+        Fields objective, history (that of `MMS`), kept (row of the round with the least objective), converged
+        (a next round would not lower it), ended (by the callback), at_zero (objective of w = 0), visits
+        (`visits_` of `MMS`), unfinished (bags of the kept round whose exact search ended without proof).
 
     Raises
     ------
@@ -324,12 +311,12 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> import numpy as np
     >>> from cuelearn.mms import MMS, CandidateSet, common_objective
-    >>> X, y = load_iris(return_X_y=True)
-    >>> sets = CandidateSet.from_indicator((y[:, None] == [0, 1, 2]) | (y[:, None] < [0, 0, 2]))
-    >>> model = MMS(C=0.01).fit(X, sets)
-    >>> bool(abs(common_objective(model, X, sets, C=0.01) - model.objective_) < 1e-9)
+    >>> X = np.eye(3)
+    >>> sets = CandidateSet([[[0], [1]], [[1]], [[2]]])
+    >>> model = MMS().fit(X, sets)
+    >>> bool(abs(common_objective(model, X, sets) - model.objective_) < 1e-9)
     True
     """
     check_is_fitted(model)
@@ -338,20 +325,17 @@ def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inferen
     X = check_array(X, dtype=np.float64)
     check_candidates(candidates, len(X))
     bag_weights = check_bag_weights(sample_weight, candidates)
-    if bag_weights is None:
-        total = candidates.n_bags
-    else:
+    total = candidates.n_bags
+    if bag_weights is not None:
         total = bag_weights.sum()
-    parts = [model.coef_, model.intercept_]
-    coefs, intercepts = parts if isinstance(model.coef_, list) else ([part] for part in parts)
-    weights = [
-        np.column_stack([w, np.broadcast_to(b, len(w))]) for w, b in zip(coefs, intercepts, strict=True)
-    ]
+    parts = [(model.coef_, model.intercept_)]
+    if isinstance(model.coef_, list):
+        parts = zip(model.coef_, model.intercept_, strict=True)
+    weights = [np.column_stack([coef, np.broadcast_to(b, len(coef))]) for coef, b in parts]
+    shapes = [w.shape for w in weights]
     wanted = [(size, X.shape[1] + 1) for size in candidates.n_labels]
-    if [w.shape for w in weights] != wanted:
-        raise ValueError(
-            f"coef_ and intercept_ must be of shapes {wanted} together, got {[w.shape for w in weights]}"
-        )
+    if shapes != wanted:
+        raise ValueError(f"coef_ and intercept_ must be of shapes {wanted} together, got {shapes}")
     space = LinearSpace(np.column_stack([X, np.ones(len(X))]), candidates.n_labels)
     space.weights[:] = np.concatenate(weights)
     lam = 1.0 / (expect("C", C, above=0) * total)

@@ -1,6 +1,5 @@
 """Base of the online learners."""
 
-import functools
 import math
 from dataclasses import field
 from numbers import Real
@@ -39,14 +38,13 @@ from cuelearn.oks.kernels import (
     Given,
     Predictors,
     Samples,
+    Visits,
     Weights,
     bank_of,
     has_functions,
     outputs,
     set_probabilities,
 )
-
-__all__ = ["Learner", "OnlineKernels", "StreamingKernels"]
 
 CHUNK = 16  # least visits between two callbacks
 #: Recorded at every visit.
@@ -114,14 +112,26 @@ TEXTS = {
     "history_": ("DataFrame", "step, epoch, seconds, n_updates, n_support, online_error, n_evaluations."),
     "probability_history_": ("ndarray, shape (n_rows of the history, n_kernels)", "q along the run."),
 }
-documented = functools.partial(docs.documented, texts=TEXTS)
+GROUPS = {
+    "$run": "$n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose",
+    "$selection": "$classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ "
+    "$support_ $dual_coef_ $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ "
+    "$probability_history_",
+    "$svm": "$classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_",
+}
+
+
+def documented(cls, texts=TEXTS):
+    """`docs.documented`, where a name of `GROUPS` stands for several of the texts."""
+    for group, names in GROUPS.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(group, names)
+    return docs.documented(cls, texts)
 
 
 class Learner(Changing):
     """State of one binary problem: a predictor and a weight per kernel.
 
-    Subclasses implement ``visit(samples, order, targets, sample_weights, uniforms)``, targets and weights by
-    sample, uniform numbers by visit.
+    Subclasses implement ``_pass(samples, visits)``, which returns the numbers of updates and kernel values.
     """
 
     #: Saved besides the predictors.
@@ -144,13 +154,17 @@ class Learner(Changing):
         super()._own()
         self.predictors = Predictors(*(array.copy() for array in self.predictors))
 
-    def note(self, order, n_updates, n_evaluations, mistakes, **values):
-        """Count and record visits."""
-        self.n_seen += order.size
+    def visit(self, samples, order, targets, sample_weights, uniforms):
+        """Visit, count and record samples; see `Visits`."""
+        n = order.size
+        notes = {"drawn": np.zeros(n, np.int32), "mistakes": np.zeros(n, np.bool_), "losses": np.zeros(n)}
+        visits = Visits(order, targets, sample_weights, uniforms, **notes)
+        n_updates, n_evaluations = self._pass(samples, visits)
+        self.n_seen += n
         self.n_updates += n_updates
         self.n_evaluations += n_evaluations
-        self.n_mistakes += int(mistakes.sum())
-        self.record.add(order.size, visits=self.first + order, mistakes=mistakes, **values)
+        self.n_mistakes += int(visits.mistakes.sum())
+        self.record.add(n, visits=self.first + order, **notes)
 
     def reserve(self, n_visits):
         """Make room for a new member at each visit."""
@@ -172,20 +186,10 @@ class Learner(Changing):
     def dual_coef(self):
         return self._cut(self.predictors.coef)
 
-    def renumber(self, places):
-        """Replace sample numbers by `places[old]`."""
-        support, _, count = self.predictors
-        for row, c in zip(support, count, strict=True):
-            row[:c] = places[row[:c]]
-
-    def outputs(self, here, held, kernels=None):
+    def outputs(self, here, held, *kernels):
         """Predictions of these kernels (default all), shape (n, number)."""
-        if kernels is None:
-            members = np.arange(self.q.size)
-        else:
-            members = np.atleast_1d(kernels)
-        n = here.stack.shape[1] if here.stack.size else here.data.shape[0]
-        out = np.empty((n, members.size))
+        members = np.array(kernels or range(self.q.size))
+        out = np.empty((len(here.scale), members.size))
         outputs(self.kernels, self.predictors, members, here, held, out)
         return out
 
@@ -216,12 +220,10 @@ class Learner(Changing):
     ):
         """Passes over `samples` or these `rows`; returns the learner.
 
-        After every `chunk` visits the history gets a row and ``watch(learner, step)`` is called with the
-        clock stopped; a true value ends the run. Later passes are always permuted.
+        After every `chunk` visits the history gets a row and ``watch(learner, step)`` is called; a true value
+        ends the run. Later passes are always permuted.
         """
-        visited = rows
-        if rows is None:
-            visited = np.arange(targets.size)
+        visited = np.arange(targets.size) if rows is None else rows
         if sample_weights is None:
             sample_weights = np.ones(targets.size)
         chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
@@ -290,9 +292,9 @@ def signs_of(labels, n_classes):
     return [np.where(target, 1.0, -1.0) for target in targets_of(labels, n_classes)]
 
 
-def held_back(labels, share, rng, sample_weight=None):
-    """Sorted indices of training and held-out samples of positive weight, every class in both, of one sample
-    in the former; `share` may be the latter."""
+def held_back(labels, share, rng, sample_weight):
+    """Sorted indices of training and held-out samples of positive weight, with all classes in both, but those
+    of one sample in the former; `share` may be the latter."""
     every = np.arange(len(labels))
     weighted = every
     if sample_weight is not None:
@@ -390,46 +392,40 @@ class OnlineKernels(ScoreClassifier):
         refuse_many_classes(self, classes)
         sample_weights = visit_weights(sample_weight, y.size)
         warn_if_sorted(self, labels, self.n_epochs)
-        source, samples = bank_of(self, X)
+        self._source, samples = bank_of(self, X)
         self.classes_ = classes
-        self._source = source
         targets = signs_of(labels, classes.size)
         n_visits = y.size * self.n_epochs
         self._begin(rng, n_visits)
         self._held = samples
         self._numbers = np.arange(y.size)
-        name = type(self).__name__
-        total = n_visits * len(targets)
-        with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
+        options = {"name": type(self).__name__, "total": n_visits * len(targets), "unit": "sample"}
+        with progress(**options, verbose=self.verbose) as bar:
             Parallel(n_jobs=self.n_jobs if self.callback is None else 1, require="sharedmem")(
                 delayed(self._run)(learner, samples, signs, sample_weights, bar)
                 for learner, signs in zip(self._learners, targets, strict=True)
             )
-        if source.width:
+        if self._source.width:
             self._keep(samples)
         else:  # matrices
             self._held = NOTHING
         self._show_run(self._learners[0])
         if len(targets) > 1:
-            tables = [
-                learner.history.assign(target=c) for c, learner in zip(classes, self._learners, strict=True)
-            ]
+            runs = zip(classes, self._learners, strict=True)
+            tables = [learner.history.assign(target=c) for c, learner in runs]
             self.history_ = pd.concat(tables, ignore_index=True)
             self.probability_history_ = [learner.probability_history for learner in self._learners]
         self.n_iter_ = self.n_epochs
+        self._finish()
         return self
 
+    def _finish(self):
+        """Hook after training."""
+
     def _run(self, learner, samples, targets, sample_weights, bar, rows=None):
-        learner.run(
-            samples,
-            targets,
-            self.n_epochs,
-            sample_weights=sample_weights,
-            rows=rows,
-            shuffle=self.shuffle,
-            watch=None if self.callback is None else self._watch,
-            bar=bar,
-        )
+        watch = None if self.callback is None else self._watch
+        options = {"rows": rows, "shuffle": self.shuffle, "watch": watch, "bar": bar}
+        learner.run(samples, targets, self.n_epochs, sample_weights=sample_weights, **options)
 
     def _show_run(self, learner):
         self.history_ = learner.history
@@ -440,20 +436,19 @@ class OnlineKernels(ScoreClassifier):
         return self.callback(self, step)
 
     def _begin(self, rng, n_rounds):
-        n_problems = 1
-        if self.classes_.size != 2:
-            n_problems = self.classes_.size
         rngs = [rng]
-        if n_problems != 1:
-            rngs = rng.spawn(n_problems)
+        if self.classes_.size != 2:
+            rngs = rng.spawn(self.classes_.size)
         self._learners = [self._learner(self._source.kernels, r, n_rounds) for r in rngs]
 
     def _keep(self, samples):
+        """Hold the support samples only, with new numbers."""
         members = np.unique(np.concatenate([rows for learner in self._learners for rows in learner.support]))
         places = np.full(len(samples.data), -1)
         places[members] = np.arange(members.size)
         for learner in self._learners:
-            learner.renumber(places)
+            for row, count in zip(learner.predictors.support, learner.predictors.count, strict=True):
+                row[:count] = places[row[:count]]
         self._held = Samples(samples.data[members], samples.scale[members], samples.stack)
         self._numbers = self._numbers[members]
 
@@ -516,8 +511,8 @@ class OnlineKernels(ScoreClassifier):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = bool(self.one_vs_rest)
-        tags.input_tags.two_d_array = not isinstance(self.kernels, str)
-        tags.input_tags.three_d_array = tags.input_tags.pairwise = isinstance(self.kernels, str)
+        tags.input_tags.two_d_array = not self._is_precomputed()
+        tags.input_tags.three_d_array = tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
     def _saved_parameters(self):
@@ -617,15 +612,13 @@ class StreamingKernels(OnlineKernels):
 
     def _open(self, X, classes):
         """Start a stream; returns the packed first batch."""
-        triples = check_kernels(self.kernels or DEFAULT)
-        kernels = [kernel for _, kernel, _ in triples]
+        kernels = [kernel for _, kernel, _ in check_kernels(self.kernels or DEFAULT)]
         check_first_batch(kernels, X.shape[0])
-        source, samples = bank_of(self, X)
+        self._source, samples = bank_of(self, X)
         self.classes_ = classes
-        self._source = source
         self._numbers = np.empty(0, dtype=np.int64)
         self._begin(as_generator(self.random_state), 1)
-        self._held = Samples(np.empty((0, source.width)), np.empty((0, len(source))), samples.stack)
+        self._held = Samples(samples.data[:0], samples.scale[:0], samples.stack)
         for learner in self._learners:
             learner.start_epoch(0)
         return samples

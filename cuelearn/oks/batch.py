@@ -4,7 +4,6 @@ import functools
 import math
 import warnings
 from dataclasses import field
-from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,7 +11,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
-from cuelearn.core import docs
 from cuelearn.core.estimator import REGULARIZATION, SEQUENCE, parameters, validated
 from cuelearn.core.formulas import first_best
 from cuelearn.core.samples import as_generator, check_sample_weight, validate_samples
@@ -23,17 +21,16 @@ from cuelearn.kernels.specifications import as_samples
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.rivals.single import kernel_alone
 from cuelearn.mkl.rivals.svm import fit_svc, problem_weights
-from cuelearn.oks.base import TEXTS, OnlineKernels, held_back, refuse_many_classes, signs_of
-
-__all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
+from cuelearn.oks import base
+from cuelearn.oks.base import OnlineKernels, held_back, refuse_many_classes, signs_of
 
 #: The paper's range of C.
 C_GRID = tuple(2.0**k for k in range(-10, 11))
 
 documented = functools.partial(
-    docs.documented,
+    base.documented,
     texts={
-        **{name: TEXTS[name] for name in ("best_kernel_", "one_vs_rest")},
+        **{name: base.TEXTS[name] for name in ("best_kernel_", "one_vs_rest")},
         "n_jobs": ("int or None", "Threads over the kernels; equal results for any number."),
         "random_state": ("int, Generator or None", "Of the samples held out."),
         "validation": (
@@ -134,7 +131,7 @@ SVM_STEPS = 50_000
 CHOICE_STEPS = 300_000
 
 
-def draws_held_back(labels, share, rng, sample_weight=None):
+def draws_held_back(labels, share, rng, sample_weight):
     splits = [held_back(labels, share, rng, sample_weight)]
     if np.ndim(share) == 1:
         return splits
@@ -142,17 +139,9 @@ def draws_held_back(labels, share, rng, sample_weight=None):
     return splits + [held_back(labels, share, rng, sample_weight) for _ in range(more)]
 
 
-class CScores(NamedTuple):
-    """Held-out scores for the choice of C, each of shape (number of C,)."""
-
-    accuracy: np.ndarray
-    hinge: np.ndarray  # mean loss
-    n_solved: int
-
-
-def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weight=None):
-    """`CScores` for ascending C; NaN from the first C not solved in the steps allowed, except the smallest,
-    which has scores of at least one split."""
+def scores_of_C(kernel, signs, C_values, splits, loss_weights, sample_weight):
+    """Held-out accuracy and mean hinge loss for ascending C, and number of SVMs solved; NaN from the first C
+    not solved in the steps allowed, but at least one split of the smallest."""
     accuracy, hinge = np.full((2, len(splits), len(C_values)), np.nan)
     squares = [np.ascontiguousarray(kernel[np.ix_(train, train)]) for train, _ in splits]
     crosses = [kernel[np.ix_(test, train)] for train, test in splits]
@@ -160,9 +149,7 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
     n_solved = 0
     for c, C in enumerate(C_values):
         for s, (train, test) in enumerate(splits):
-            weights = None
-            if loss_weights is not None:
-                weights = loss_weights[train]
+            weights = None if loss_weights is None else loss_weights[train]
             most = max(1, min(steps, SVM_STEPS * len(kernel)))
             svm = fit_svc(squares[s], signs[train], C, weights=weights, max_iter=most)
             steps -= svm.n_iter
@@ -171,9 +158,7 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
                 accuracy[:, c] = hinge[:, c] = np.nan
                 break
             values = crosses[s][:, svm.support] @ svm.coef + svm.intercept
-            counts = None
-            if sample_weight is not None:
-                counts = sample_weight[test]
+            counts = None if sample_weight is None else sample_weight[test]
             right = np.where(values > 0.0, 1.0, -1.0) == signs[test]
             accuracy[s, c] = np.average(right, weights=counts)
             hinge[s, c] = np.average(np.maximum(0.0, 1.0 - signs[test] * values), weights=counts)
@@ -183,13 +168,13 @@ def scores_of_C(kernel, signs, C_values, splits, loss_weights=None, sample_weigh
                 break
         if not svm.converged:
             break
-    return CScores(accuracy.mean(axis=0), hinge.mean(axis=0), n_solved)
+    return accuracy.mean(axis=0), hinge.mean(axis=0), n_solved
 
 
 @parameters
 class OneKernelSVM(KernelClassifier):
-    """Base: ``_choose`` returns a kernel and C for each binary problem and held-out accuracies; SVMs use all
-    samples."""
+    """Base: ``_choose(problems, score, sample_weight)`` returns a kernel and C for each binary problem and
+    held-out accuracies; SVMs use all samples."""
 
     _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*REGULARIZATION, *SEQUENCE]}
 
@@ -240,20 +225,20 @@ class OneKernelSVM(KernelClassifier):
         weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
         problems = list(zip(targets, [None] * len(targets) if weights is None else weights, strict=True))
         splits = draws_held_back(labels, self.validation, rng, sample_weight)
-        computed, solved = [], [len(targets)]  # kernels computed, SVMs solved
+        solved = [len(targets)]
+        self._computed = []  # kernels
 
         def score(kernel, target, loss_weights):
-            scores = scores_of_C(kernel, target, C_values, splits, loss_weights, sample_weight)
-            solved.append(scores.n_solved)
+            *scores, n_solved = scores_of_C(kernel, target, C_values, splits, loss_weights, sample_weight)
+            solved.append(n_solved)
             return scores
 
-        chosen, tables = self._choose(problems, score, sample_weight, computed)
-        tried_all = C_values.size == 1 or not np.isnan(tables).any()
-        converged = tried_all
+        chosen, tables = self._choose(problems, score, sample_weight)
+        converged = tried_all = C_values.size == 1 or not np.isnan(tables).any()
         coef = np.zeros((n, len(targets)))
         intercept = np.zeros(len(targets))
         for k, (j, C) in enumerate(chosen):
-            kernel = self._kernel(j, computed)
+            kernel = self._kernel(j)
             svm = fit_svc(kernel, targets[k], C, weights=problems[k][1], max_iter=SVM_STEPS * n)
             converged = converged and svm.converged
             coef[svm.support, k] = svm.coef
@@ -273,11 +258,10 @@ class OneKernelSVM(KernelClassifier):
             self.validation_accuracy_ = tables[0]
         self._keep(coef, weights)
         self.intercept_ = intercept
-        at_once = self.bank_.resident and not self._is_precomputed()
-        if at_once:
+        n_matrices = len(self._computed)
+        del self._computed
+        if self.bank_.resident and not self._is_precomputed():
             n_matrices = self.bank_.n_kernels
-        else:
-            n_matrices = len(computed)
         self.n_evaluations_ = n_matrices * (n * (n + 1) // 2)
         self.n_solved_ = sum(solved)
         if not converged:
@@ -296,20 +280,19 @@ class OneKernelSVM(KernelClassifier):
             values = expect_list("C", self.C, "numbers")
         return np.array(sorted(expect("C", C, low=1e-30, high=1e30) for C in values))
 
-    def _kernel(self, j, computed):
+    def _kernel(self, j):
         if not self.bank_.resident:
-            computed.append(j)
+            self._computed.append(j)
         return kernel_alone(self.bank_, j)
 
-    def _of_each_kernel(self, judge, computed):
-
+    def _of_each_kernel(self, judge):
         def judge_kernel(j):
-            return judge(self._kernel(j, computed))
+            return judge(self._kernel(j))
 
         tasks = (delayed(judge_kernel)(j) for j in range(self.bank_.n_kernels))
         return Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
 
-    def _tune(self, best, problems, score, computed):
+    def _tune(self, best, problems, score):
         """C for the kernel of each problem."""
         values = self._C_values()
         chosen = []
@@ -319,9 +302,8 @@ class OneKernelSVM(KernelClassifier):
                 C = values[0]
                 accuracy = np.full(1, np.nan)
             else:
-                scores = score(self._kernel(j, computed), *problem)
-                C = values[first_best(scores.accuracy, scores.hinge)]
-                accuracy = scores.accuracy
+                accuracy, hinge = score(self._kernel(j), *problem)
+                C = values[first_best(accuracy, hinge)]
             tables.append(accuracy)
             chosen.append((j, float(C)))
         return chosen, tables
@@ -352,7 +334,7 @@ class MuSVM(OneKernelSVM):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
+    $svm
     validation_accuracy_ : ndarray, shape (n_kernels, number of C), or (n_classes, n_kernels, number of C)
         Ties are decided by the smaller hinge loss.
     $n_evaluations_ $n_solved_
@@ -364,7 +346,7 @@ class MuSVM(OneKernelSVM):
 
     References
     ----------
-    Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "MuSVM"; libsvm.
+    Yang et al., AAAI 2012, "MuSVM"; libsvm.
 
     Examples
     --------
@@ -377,7 +359,7 @@ class MuSVM(OneKernelSVM):
     ('petal', (2, 2))
     """
 
-    def _choose(self, problems, score, sample_weight, computed):
+    def _choose(self, problems, score, sample_weight):
         values = self._C_values()
 
         def judge(kernel):
@@ -385,8 +367,8 @@ class MuSVM(OneKernelSVM):
 
         chosen = []
         accuracies = []
-        for scores in zip(*self._of_each_kernel(judge, computed), strict=True):  # of one problem
-            accuracy, hinge = (np.array([of_kernel[part] for of_kernel in scores]) for part in (0, 1))
+        for scores in zip(*self._of_each_kernel(judge), strict=True):  # of one problem
+            accuracy, hinge = np.stack(scores, axis=1)
             j, c = np.unravel_index(first_best(accuracy, hinge), accuracy.shape)
             chosen.append((int(j), float(values[c])))
             accuracies.append(accuracy)
@@ -409,7 +391,7 @@ class AlignmentSVM(OneKernelSVM):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
+    $svm
     alignment_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
     $validation_accuracy_ $n_evaluations_ $n_solved_
 
@@ -433,13 +415,13 @@ class AlignmentSVM(OneKernelSVM):
 
     centered: bool = True
 
-    def _choose(self, problems, score, sample_weight, computed):
+    def _choose(self, problems, score, sample_weight):
         def judge(kernel):
             return [alignment(kernel, target, self.centered, sample_weight) for target, _ in problems]
 
-        aligned = np.array(self._of_each_kernel(judge, computed)).T
+        aligned = np.array(self._of_each_kernel(judge)).T
         self.alignment_ = aligned if len(problems) > 1 else aligned[0]
-        return self._tune([first_best(row) for row in aligned], problems, score, computed)
+        return self._tune([first_best(row) for row in aligned], problems, score)
 
 
 @documented
@@ -458,12 +440,12 @@ class SelectedSVM(OneKernelSVM):
     ----------
     selector_ : estimator
         Fitted.
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
+    $svm
     $validation_accuracy_ $n_evaluations_ $n_solved_
 
     References
     ----------
-    Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "OKS-SVM", "SOM-SVM".
+    Yang et al., AAAI 2012, "OKS-SVM", "SOM-SVM".
 
     Examples
     --------
@@ -545,11 +527,11 @@ class SelectedSVM(OneKernelSVM):
         self.n_evaluations_ += int(np.sum(selector.n_evaluations_))
         return self
 
-    def _kernel(self, j, computed):
+    def _kernel(self, j):
         if self._is_precomputed():
-            return super()._kernel(j, computed)
+            return super()._kernel(j)
         if j not in self._made:  # compute only this kernel, once
-            computed.append(j)
+            self._computed.append(j)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FeatureScaleWarning)  # issued for the bank
                 triple = self.bank_.triples[j]
@@ -557,9 +539,9 @@ class SelectedSVM(OneKernelSVM):
                 self._made[j] = kernel_alone(KernelBank([triple], self._samples, **options), 0)
         return self._made[j]
 
-    def _choose(self, problems, score, sample_weight, computed):
+    def _choose(self, problems, score, sample_weight):
         best = np.atleast_1d(self.selector_.best_index_)
-        return self._tune([int(j) for j in best], problems, score, computed)
+        return self._tune(best.tolist(), problems, score)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -25,9 +25,6 @@ from cuelearn.kernels.tiles import (
     squared_distance,
 )
 
-__all__ = ["Columns", "Given", "kind_kernels"]
-
-
 #: In place of a quantity: the kernel's values are given.
 GIVEN = -1
 
@@ -320,9 +317,7 @@ def with_widths(kernels, X, normalize=True):
 def bank_of(estimator, X):
     """Source and samples of an estimator's training data."""
     if not isinstance(estimator.kernels, str):
-        triples = []
-        if estimator.kernels is not None:
-            triples = check_kernels(estimator.kernels)
+        triples = [] if estimator.kernels is None else check_kernels(estimator.kernels)
         if has_functions(triples):
             source = Evaluated(triples, X, estimator.normalize)
             warn_indefinite(source.bank.indefinite)

@@ -1,8 +1,4 @@
-"""Online learners of many kernels.
-
-One kernel is drawn at each visit by OKS, OKSRegret and SOM (Yang et al., AAAI 2012, Algorithms 1 and 2); OM-1
-trains all (Jin, Hoi and Yang, ALT 2010, Algorithm 1), MuTron a part of them (Yang et al.).
-"""
+"""Online learners of many kernels: a visit trains a drawn one (OKS, OKSRegret, SOM) or all (OM1, MuTron)."""
 
 import math
 from numbers import Real
@@ -12,42 +8,27 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.compiled import njit
-from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters, validated
+from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.formulas import first_best
 from cuelearn.expect import warn_user
 from cuelearn.oks.base import Learner, OnlineKernels, StreamingKernels, documented, held_back, of_learners
-from cuelearn.oks.kernels import Samples, Visits, add, output, set_probabilities
-
-__all__ = [
-    "OKS",
-    "SOM",
-    "OKSRegret",
-    "SamplingKernels",
-    "Selector",
-    "Committee",
-    "OM1",
-    "committee_pass",
-    "MuTron",
-]
+from cuelearn.oks.kernels import Samples, add, output, set_probabilities
 
 #: Numbers of OKSRegret's losses in compiled code.
 LOSSES = {"hinge": 0, "logistic": 1, "square": 2}
 
 
 class Rates(NamedTuple):
-    """Share of uniform draws, steps of weights and predictors, number of the loss, and whether a step is
-    divided by the probability of its draw."""
-
-    delta: float
-    eta: float
-    step: float
-    loss: int
-    unbiased: bool
+    delta: float  # share of uniform draws
+    eta: float  # step of the weights
+    step: float  # of the predictors
+    loss: int  # in `LOSSES`
+    unbiased: bool  # whether steps are divided by the probability of the draw
 
 
 @njit(cache=True, nogil=True)
 def draw(p, uniform):
-    """Index drawn from the probabilities p by a uniform number in [0, 1)."""
+    """Index drawn from the probabilities p."""
     passed = 0.0
     last = 0
     for j in range(p.shape[0]):
@@ -61,7 +42,7 @@ def draw(p, uniform):
 
 @njit(cache=True, nogil=True)
 def ask(kernels, samples, visits, weights, predictors, t):
-    """Draw a kernel and predict; returns its number and the prediction."""
+    """Draw a kernel; returns its number and prediction."""
     i = visits.order[t]
     j = draw(weights.p, visits.uniforms[t])
     value = output(kernels, predictors, j, samples, i, samples)
@@ -70,11 +51,10 @@ def ask(kernels, samples, visits, weights, predictors, t):
 
 
 class Selector(Learner):
-    r"""State of a selection algorithm, the pass `rule`, on one binary problem; see `Rates`.
+    """State of a selection algorithm, the pass `rule`, on one binary problem; see `Rates`.
 
-    `delta` has one value per epoch; the last persists. "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` for
-    `eta`, with the epoch's delta, and :math:`\sqrt{\delta/(mT)}` for `step`, with the smallest; T is
-    `n_rounds`, and doubles when exceeded. Without an estimator: ``Selector(source.kernels, rng,
+    `delta` has one value per epoch, the last persists; `eta` and `step` are those of `OKSRegret`, with T =
+    `n_rounds`, which doubles when exceeded. Without an estimator: ``Selector(source.kernels, rng,
     ...).run(source.pack(X), targets, n_epochs)`` with a `Columns` or `Given` as source.
     """
 
@@ -99,7 +79,6 @@ class Selector(Learner):
 
     @property
     def rate(self):
-        """Current eta."""
         if self.eta != "auto":
             return float(self.eta)
         m = self.q.size
@@ -107,7 +86,6 @@ class Selector(Learner):
 
     @property
     def step_length(self):
-        """lambda, the step of the predictors."""
         if self.step != "auto":
             return float(self.step)
         return math.sqrt(min(self.deltas) / (self.q.size * self.n_rounds))
@@ -118,7 +96,7 @@ class Selector(Learner):
             if self.n_seen >= self.n_rounds:
                 self._double()
             part = slice(done, done + self.n_rounds - self.n_seen)
-            self._visit_part(samples, order[part], targets, sample_weights, uniforms[part])
+            super().visit(samples, order[part], targets, sample_weights, uniforms[part])
             done = part.stop
 
     def _double(self):
@@ -131,17 +109,13 @@ class Selector(Learner):
         if self.step == "auto":
             self.predictors.coef[:] *= math.sqrt(0.5)
 
-    def _visit_part(self, samples, order, targets, sample_weights, uniforms):
-        n = order.size
-        notes = {"drawn": np.empty(n, np.int32), "mistakes": np.empty(n, np.bool_), "losses": np.empty(n)}
-        visits = Visits(order, targets, sample_weights, uniforms, **notes)
+    def _pass(self, samples, visits):
         rates = Rates(self.delta, self.rate, self.step_length, self.loss, self.unbiased)
-        counts = self.rule(self.kernels, samples, visits, self.weights, self.predictors, rates)
-        self.note(order, *counts, **notes)
+        return self.rule(self.kernels, samples, visits, self.weights, self.predictors, rates)
 
 
 def shares(delta, least="(0"):
-    """`delta` as list of numbers up to 1, one per epoch; `least` is "(0" or "[0"."""
+    """`delta` as a list; `least` is "(0" or "[0"."""
     values = np.atleast_1d(np.asarray(delta, dtype=object)).tolist()
     constraint = Number(Real, 0, 1, closed="both" if least == "[0" else "right")
     if not values or not all(constraint.is_satisfied_by(value) for value in values):
@@ -201,12 +175,11 @@ class OKS(SamplingKernels):
 
     Parameters
     ----------
-    $kernels $delta $eta $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+    $kernels $delta $eta $run
 
     Attributes
     ----------
-    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
-    $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+    $selection
 
     See Also
     --------
@@ -238,8 +211,8 @@ class OKS(SamplingKernels):
     eta: object = "auto"
 
     def _learner(self, kernels, rng, n_rounds):
-        options = {"rule": oks_pass, "eta": self.eta, "n_rounds": n_rounds}
-        return Selector(kernels, rng, delta=shares(self.delta), **options)
+        options = {"delta": shares(self.delta), "eta": self.eta}
+        return Selector(kernels, rng, rule=oks_pass, n_rounds=n_rounds, **options)
 
 
 @documented
@@ -256,12 +229,11 @@ class SOM(SamplingKernels):
     $kernels $beta
     delta : float in [0, 1] or a sequence of them, default 0.2
         Share of uniform draws.
-    $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+    $run
 
     Attributes
     ----------
-    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
-    $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+    $selection
 
     References
     ----------
@@ -281,8 +253,8 @@ class SOM(SamplingKernels):
     delta: object = 0.2
 
     def _learner(self, kernels, rng, n_rounds):
-        options = {"rule": oks_pass, "eta": -math.log(self.beta), "unbiased": False, "n_rounds": n_rounds}
-        return Selector(kernels, rng, delta=shares(self.delta, "[0"), **options)
+        options = {"delta": shares(self.delta, "[0"), "eta": -math.log(self.beta), "unbiased": False}
+        return Selector(kernels, rng, rule=oks_pass, n_rounds=n_rounds, **options)
 
 
 DIVERGED = 1e6  # loss that shows divergence
@@ -350,18 +322,17 @@ class OKSRegret(SamplingKernels):
     step : float > 0 or "auto", default "auto"
         Step :math:`\lambda`; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta and the T of `eta`,
         which balances theorem 1's terms for a comparator of norm 1 and slopes up to 1.
-    $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+    $run
 
     Attributes
     ----------
     online_losses_ : ndarray, shape (n_visits,)
         The loss of the drawn kernel.
-    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
-    $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+    $selection
 
     References
     ----------
-    Yang, Mahdavi, Jin, Yi, Hoi: Online Kernel Selection, AAAI 2012, Algorithm 1, theorem 1, corollary 2.
+    Yang et al., AAAI 2012, Algorithm 1, theorem 1, corollary 2.
 
     Examples
     --------
@@ -385,9 +356,7 @@ class OKSRegret(SamplingKernels):
         options = {"eta": self.eta, "step": self.step, "loss": self.loss, "n_rounds": n_rounds}
         return Selector(kernels, rng, rule=regret_pass, delta=shares(self.delta), **options)
 
-    @validated
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
+    def _finish(self):
         largest = max(learner.record["losses"].max() for learner in self._learners)
         if not largest < DIVERGED:
             warn_user(
@@ -395,25 +364,19 @@ class OKSRegret(SamplingKernels):
                 f"{self.loss} loss",
                 ConvergenceWarning,
             )
-        return self
-
-    fit.__doc__ = SamplingKernels.fit.__doc__
 
     online_losses_ = of_learners(lambda learner: learner.record["losses"], list)
 
 
 @njit(cache=True, nogil=True)
-def committee_pass(
-    kernels, samples, order, targets, sample_weights, discount, weights, predictors, mistakes, own_mistakes
-):
-    """A pass of `OM1`, `discount` = -log(beta); returns the numbers of updates and kernel values. Writes
-    `mistakes` of the vote by visit and `own_mistakes` by kernel."""
+def committee_pass(kernels, samples, visits, weights, predictors, discount, own_mistakes):
+    """A pass of `OM1`, `discount` = -log(beta); mistakes are the vote's, `own_mistakes` those of kernels."""
     n_updates = 0
     n_evaluations = 0
-    for t in range(order.shape[0]):
-        i = order[t]
-        y = targets[i]
-        factor = sample_weights[i]
+    for t in range(visits.order.shape[0]):
+        i = visits.order[t]
+        y = visits.targets[i]
+        factor = visits.sample_weights[i]
         vote = 0.0
         changed = False
         for j in range(own_mistakes.shape[0]):
@@ -427,7 +390,7 @@ def committee_pass(
                     n_updates += 1
                     weights.log_weights[j] -= factor * discount
                     changed = True
-        mistakes[t] = y * vote <= 0.0
+        visits.mistakes[t] = y * vote <= 0.0
         if changed and discount > 0.0:
             set_probabilities(weights, 0.0)
     return n_updates, n_evaluations
@@ -443,21 +406,9 @@ class Committee(Learner):
         self.discount = discount
         self.own_mistakes = np.zeros(self.q.size, dtype=np.int64)
 
-    def visit(self, samples, order, targets, sample_weights, uniforms):
-        mistakes = np.zeros(order.size, dtype=np.bool_)
-        counts = committee_pass(
-            self.kernels,
-            samples,
-            order,
-            targets,
-            sample_weights,
-            self.discount,
-            self.weights,
-            self.predictors,
-            mistakes,
-            self.own_mistakes,
-        )
-        self.note(order, *counts, mistakes)
+    def _pass(self, samples, visits):
+        own = self.weights, self.predictors, self.discount, self.own_mistakes
+        return committee_pass(self.kernels, samples, visits, *own)
 
 
 @documented
@@ -473,7 +424,7 @@ class OM1(StreamingKernels):
 
     Parameters
     ----------
-    $kernels $beta $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+    $kernels $beta $run
 
     Attributes
     ----------
@@ -535,12 +486,12 @@ class Judged(Committee):
 class MuTron(OnlineKernels):
     """MuTron: a Perceptron per kernel; the one that errs least on held-out samples is kept.
 
-    The paper does not say how it draws held-out samples; here they are stratified. Sample weights multiply
-    the updates, and count in the accuracy.
+    Held-out samples are stratified; the paper does not say how it draws them. Sample weights multiply the
+    updates, and count in the accuracy.
 
     Parameters
     ----------
-    $kernels $validation $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+    $kernels $validation $run
 
     Attributes
     ----------

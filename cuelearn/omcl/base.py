@@ -8,11 +8,11 @@ s, and the sum :math:`S_s` of the weights of the visits up to it,
 so a second array, `delayed`, changes only where the coefficients do.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.checkpoint import Changing
@@ -33,24 +33,9 @@ from cuelearn.core.samples import (
     warn_if_sorted,
 )
 from cuelearn.kernels.features import FeatureRows, taken
-from cuelearn.kernels.growing import filled
 from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite
-from cuelearn.kernels.specifications import KERNELS, FeatureMap, as_samples, check_size, is_frame
+from cuelearn.kernels.specifications import as_samples, check_size, is_frame
 from cuelearn.kernels.stack import new_kernels
-
-__all__ = [
-    "Hypothesis",
-    "Log",
-    "Trace",
-    "dot",
-    "move",
-    "open_log",
-    "predict",
-    "write_log",
-    "CueLearner",
-    "OnlineClassifier",
-    "documented",
-]
 
 #: Indices of the counters.
 SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM = range(8)
@@ -59,9 +44,9 @@ SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM 
 class Log(NamedTuple):
     """The updates of one batch, if requested.
 
-    In a row (visit, label, rival, start, length, slot) of `entries`, coefficients 0 .. length - 1 of `label`
-    grew by ``values[start : start + length]`` or, if length is 0, that at `slot` by the sample's weight;
-    those of `rival` fell.
+    By an entry (visit, label, rival, start, length, slot) coefficients 0 .. length - 1 of `label` grew by
+    ``values[start : start + length]`` or, if length is 0, that at `slot` by the sample's weight; those of
+    `rival` fell.
     """
 
     entries: np.ndarray
@@ -79,9 +64,7 @@ class Trace(NamedTuple):
 def open_log(counts, n_visits, width, wanted):
     """An empty log with room for `width` coefficients per visit."""
     counts[N_LOG] = counts[N_LOG_VALUES] = 0
-    n = 0
-    if wanted:
-        n = n_visits
+    n = n_visits if wanted else 0
     return Log(np.empty((n, 6), dtype=np.int64), np.empty(n * width))
 
 
@@ -122,8 +105,7 @@ def predict(coef, x, n, label, out):
 
 @inner
 def move(hypothesis, log, t, label, rival, step, x, n, earlier):
-    """Add ``step * x[:n]`` to the coefficients of `label`, subtract it from `rival`; `earlier` is the weight
-    of earlier visits."""
+    """Add ``step * x[:n]`` to `label`, subtract it from `rival`; `earlier` is the weight of visits before."""
     counts = hypothesis.counts
     coef = hypothesis.coef
     delayed = hypothesis.delayed
@@ -155,23 +137,22 @@ class Hypothesis(Changing):
         return self.coef.shape[1]
 
     def weigh(self, weights):
-        """Count weights of visits; returns the weight before each."""
+        """Add weights of visits; returns the weight before each."""
         before = self.weight + np.concatenate([[0.0], np.cumsum(weights)])
         self.weight = float(before[-1])
         return before[:-1]
 
     def coefficients(self, average):
         """Of the last hypothesis or the mean; shape (n_classes, width)."""
-        last = self.coef[:, : self.width]
+        coef = self.coef[:, : self.width].copy()
         if average and self.weight:
-            return last - self.delayed[:, : self.width] / self.weight
-        return last.copy()
+            coef -= self.delayed[:, : self.width] / self.weight
+        return coef
 
     def _state(self):
         return dict(vars(self))
 
-    def __getstate__(self):
-        """For pickle: without spare room."""
+    def __getstate__(self):  # for pickle: without spare room
         return self._state()
 
     @classmethod
@@ -183,59 +164,81 @@ class Hypothesis(Changing):
 
 CHUNK = 256  # samples between updates of history, callback and progress
 
-documented = functools.partial(
-    docs.documented,
-    texts={
-        "kernel": (
-            'Kernel, str, callable or None, or "precomputed"',
-            "One of `cuelearn.kernels`, a name of its `KERNELS` or a function f(A, B); None is ``RBF()``, "
-            "scaled by the mean squared distance of the first batch.",
-        ),
-        "eta": (
-            "float >= 0",
-            r"Largest residual :math:`\Delta` of a projection, on the scale of :math:`\sqrt{k(x,x)}`; from "
-            r":math:`\sqrt 2` on, a normalised kernel has a single support sample. With 0 the Projectron "
-            "predicts as the Perceptron.",
-        ),
-        "cues": (
-            "list of (name, learner, columns), or None",
-            "Learners of this chapter or others with `partial_fit` and `decision_function` (or "
-            "`predict_proba`); columns as in ColumnTransformer. For precomputed kernels X has shape (F, n, "
-            "n_seen), and `columns` is the kernel's number. None is one `ProjectronPlusPlus` on all columns.",
-        ),
-        "average": (
-            "bool",
-            "Predict with the mean of all hypotheses instead of the last; may be changed after training.",
-        ),
-        "record": ("bool", "Keep mistake, loss and support size of every visit (14 bytes each)."),
-        "callback": (
-            "callable(estimator, step)",
-            f"Called by `fit` after every {CHUNK} visits; a true return value ends the run.",
-        ),
-        "sample_weight": (
-            "array-like of float >= 0, shape (n,), or None",
-            "Factors on the updates (in `PassiveAggressive`, `ProjectronPlusPlus` on the longest), and on "
-            "the hypotheses in their mean. Samples of weight 0 are only predicted and recorded. Weight 2 "
-            "differs from two visits, the second of which sees the first update.",
-        ),
-        "dual_coef_": ("ndarray, shape (n_support, n_classes)", "Averaged, or of the last hypothesis."),
-        "support_": ("ndarray of int", "Visits at which the support samples joined."),
-        "support_vectors_": ("ndarray, shape (n_support, n_features)", ""),
-        "coef_": ("ndarray, shape (n_classes, n_features)", "Averaged, or of the last hypothesis."),
-        "n_projected_": ("int", "Updates without a new support sample."),
-        "inverse_error_": ("float", "Largest entry of :math:`|K K^{-1} - I|`; costs O(S^3)."),
-        "n_seen_": ("int", "Visits."),
-        "n_mistakes_": ("int", "Visits that were mistakes; a tie is one."),
-        "cumulative_loss_": ("float", "Sum of the multiclass hinge losses before each update."),
-        "history_": ("DataFrame", "Of `fit`: step, epoch, seconds, n_updates, n_support, online_error."),
-        "online_losses_": ("ndarray, shape (n_visits,)", "Multiclass hinge losses before the updates."),
-        "support_sizes_": ("ndarray, shape (n_visits,)", "Support set after each visit, of all cues."),
-    },
-)
+TEXTS = {
+    "kernel": (
+        'Kernel, str, callable or None, or "precomputed"',
+        "One of `cuelearn.kernels`, a name of its `KERNELS` or a function f(A, B); None is ``RBF()``, "
+        "scaled by the mean squared distance of the first batch.",
+    ),
+    "eta": (
+        "float >= 0",
+        r"Largest residual :math:`\Delta` of a projection, on the scale of :math:`\sqrt{k(x,x)}`; from "
+        r":math:`\sqrt 2` on, a normalised kernel has a single support sample. With 0 the Projectron "
+        "predicts as the Perceptron.",
+    ),
+    "cues": (
+        "list of (name, learner, columns), or None",
+        "Learners of this chapter or others with `partial_fit` and `decision_function` (or "
+        "`predict_proba`); columns as in ColumnTransformer. For precomputed kernels X has shape (F, n, "
+        "n_seen), and `columns` is the kernel's number. None is one `ProjectronPlusPlus` on all columns.",
+    ),
+    "features": ("FeatureMap or None", "Its features replace the columns, at length 1 with `normalize`."),
+    "average": (
+        "bool",
+        "Predict with the mean of all hypotheses instead of the last; may be changed after training.",
+    ),
+    "record": ("bool", "Keep mistake, loss and support size of every visit (14 bytes each)."),
+    "callback": (
+        "callable(estimator, step)",
+        f"Called by `fit` after every {CHUNK} visits; a true return value ends the run.",
+    ),
+    "sample_weight": (
+        "array-like of float >= 0, shape (n,), or None",
+        "Factors on the updates (in `PassiveAggressive`, `ProjectronPlusPlus` on the longest), and on "
+        "the hypotheses in their mean. Samples of weight 0 are only predicted and recorded. Weight 2 "
+        "differs from two visits, the second of which sees the first update.",
+    ),
+    "dual_coef_": ("ndarray, shape (n_support, n_classes)", "Averaged, or of the last hypothesis."),
+    "support_": ("ndarray of int", "Visits at which the support samples joined."),
+    "support_vectors_": ("ndarray, shape (n_support, n_features)", ""),
+    "coef_": ("ndarray, shape (n_classes, n_features)", "Averaged, or of the last hypothesis."),
+    "n_projected_": ("int", "Updates without a new support sample."),
+    "inverse_error_": ("float", "Largest entry of :math:`|K K^{-1} - I|`; costs O(S^3)."),
+    "n_seen_": ("int", "Visits."),
+    "n_mistakes_": ("int", "Visits that were mistakes; a tie is one."),
+    "cumulative_loss_": ("float", "Sum of the multiclass hinge losses before each update."),
+    "history_": ("DataFrame", "Of `fit`: step, epoch, seconds, n_updates, n_support, online_error."),
+    "online_losses_": ("ndarray, shape (n_visits,)", "Multiclass hinge losses before the updates."),
+    "support_sizes_": ("ndarray, shape (n_visits,)", "Support set after each visit, of all cues."),
+}
+GROUPS = {
+    "$run": "$n_epochs $shuffle $record $random_state $callback $verbose",
+    "$visits": "$classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ "
+    "$online_losses_",
+}
+
+
+def documented(cls):
+    """`docs.documented`, where a name of `GROUPS` stands for several of `TEXTS`."""
+    for group, names in GROUPS.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(group, names)
+    return docs.documented(cls, TEXTS)
 
 
 #: Recorded at every visit.
 RECORDED = [("mistake", bool), ("queried", bool), ("loss", float), ("n_support", np.int32)]
+
+
+def recorded(name):
+    """A fitted attribute: one of `RECORDED`."""
+
+    def values_of(self):
+        check_is_fitted(self, "classes_")
+        if self._record is None:
+            raise AttributeError(f"{type(self).__name__} keeps no sequences with record=False")
+        return self._record[name]
+
+    return property(values_of)
 
 
 @parameters
@@ -243,8 +246,8 @@ class OnlineClassifier(ScoreClassifier):
     """Base of the online learners.
 
     Subclasses implement ``_open(X, n_classes)``, which restarts with the first batch; ``_observe(X, labels,
-    weights)``, which visits a batch and returns its `Trace`; ``_scores(X, average=None)``;
-    ``_check_batch(X)``, which raises the errors of `_observe`; ``_n_support()`` and ``_count_updates()``.
+    weights)``, which visits a batch and returns its `Trace`; ``_check_batch(X)``, which raises its errors;
+    ``_scores(X, average)``; ``_n_support()`` and ``_count_updates()``.
     """
 
     _parameter_constraints = {"average": ["boolean"], "record": ["boolean"]}
@@ -268,9 +271,6 @@ class OnlineClassifier(ScoreClassifier):
         """Whether all cues are explicit features."""
         return self._map is not None
 
-    def _n_support(self):
-        return 0
-
     def _n_labels(self):
         """Number of visits with a label."""
         return self.n_seen_
@@ -290,7 +290,16 @@ class OnlineClassifier(ScoreClassifier):
         -------
         self
         """
-        X, labels, weights = self._admit_all(X, y, sample_weight)
+        X, y = self._check_samples(X, y, first=True)
+        classes, labels = classes_and_labels(y)
+        weights = self._check_weights(sample_weight, labels.size)
+        if self._is_precomputed() and (self.n_epochs > 1 or self.shuffle):
+            raise ValueError(
+                "n_epochs must be 1 and shuffle False with precomputed kernels: permute rows and columns of "
+                "X instead"
+            )
+        self._start(X, classes)
+        self._warn_once(X)
         warn_if_sorted(self, labels, self.n_epochs)
         rng = as_generator(self.random_state)
 
@@ -309,19 +318,6 @@ class OnlineClassifier(ScoreClassifier):
                     break
         return state()
 
-    def _admit_all(self, X, y, sample_weight):
-        X, y = self._check_samples(X, y, first=True)
-        classes, labels = classes_and_labels(y)
-        weights = self._check_weights(sample_weight, labels.size)
-        if self._is_precomputed() and (self.n_epochs > 1 or self.shuffle):
-            raise ValueError(
-                "n_epochs must be 1 and shuffle False with precomputed kernels: permute rows and columns of "
-                "X instead"
-            )
-        self._start(X, classes)
-        self._warn_once(X)
-        return X, labels, weights
-
     def _check_weights(self, sample_weight, n_samples, stream=False):
         return visit_weights(sample_weight, n_samples, stream)
 
@@ -331,8 +327,7 @@ class OnlineClassifier(ScoreClassifier):
             order = None
             if self.shuffle or epoch > 1:
                 order = rng.permutation(n)
-            for start in range(0, n, CHUNK):
-                part = slice(start, min(n, start + CHUNK))
+            for part in gen_batches(n, CHUNK):
                 yield epoch, part if order is None else order[part]
 
     def _rows_of(self, X, part, seen=0):
@@ -363,8 +358,7 @@ class OnlineClassifier(ScoreClassifier):
         """
         X, labels, weights = self._admit_batch(X, y, classes, sample_weight)
         seen = self.n_seen_
-        for start in range(0, labels.size, CHUNK):  # bounded memory for any batch
-            part = slice(start, min(labels.size, start + CHUNK))
+        for part in gen_batches(labels.size, CHUNK):  # bounded memory for any batch
             self._learn(self._rows_of(X, part, seen), labels[part], weights[part])
         return self
 
@@ -419,7 +413,7 @@ class OnlineClassifier(ScoreClassifier):
         return [("features", self._map, slice(None))]
 
     def _warn_once(self, X):
-        """Warn at the first batch that shows a kernel to be indefinite."""
+        """Warn at the first batch on which a kernel is indefinite."""
         if not self._doubted:
             self._doubted = warn_indefinite(self._doubts(X))
 
@@ -440,13 +434,14 @@ class OnlineClassifier(ScoreClassifier):
         self.n_seen_ = self.n_updates_ = self.n_mistakes_ = 0
         self._doubted = False
         self.cumulative_loss_ = 0.0
-        self._record = None
-        if self.record:
-            self._record = Record(RECORDED)
+        self._start_record()
         vars(self).pop("history_", None)
 
+    def _start_record(self):
+        self._record = Record(RECORDED) if self.record else None
+
     def _learn(self, X, labels, weights, **wanted):
-        """Visit and record a batch; returns the `Trace` of `_observe`."""
+        """Observe and record a batch; returns its `Trace`."""
         trace = self._observe(X, labels, weights, **wanted)
         margin = margins(trace.scores, labels)
         losses = np.maximum(0.0, 1.0 - margin)
@@ -460,28 +455,14 @@ class OnlineClassifier(ScoreClassifier):
         return trace
 
     def _skip(self, X, weight):
-        """Count and record a visit without a label: its hypothesis, unchanged, is part of the mean."""
+        """A visit without a label: its hypothesis, unchanged, is part of the mean."""
         self.n_seen_ += 1
         if self._record is not None:
             self._record.add(1, mistake=False, queried=False, loss=0.0, n_support=self._n_support())
 
-    def _recorded(self, name):
-        check_is_fitted(self, "classes_")
-        if self._record is None:
-            raise AttributeError(f"{type(self).__name__} keeps no sequences with record=False")
-        return self._record[name]
-
-    @property
-    def online_errors_(self):
-        return self._recorded("mistake")
-
-    @property
-    def online_losses_(self):
-        return self._recorded("loss")
-
-    @property
-    def support_sizes_(self):
-        return self._recorded("n_support")
+    online_errors_ = recorded("mistake")
+    online_losses_ = recorded("loss")
+    support_sizes_ = recorded("n_support")
 
     def _check_new(self, X):
         check_is_fitted(self, "classes_")
@@ -494,14 +475,13 @@ class OnlineClassifier(ScoreClassifier):
         return check_size(X, np.float64)
 
     def _class_scores(self, X):
-        return self._scores(self._check_new(X))
+        return self._scores(self._check_new(X), self.average)
 
     def _score_ones(self):
         if not self._is_precomputed():
             return super()._score_ones()
         n_kernels = 1 + max(getattr(self, "_columns", [0]))
-        stack = np.ones((n_kernels, 1, self.n_seen_))
-        return self.decision_function(stack[0] if self._kernel_dims == 2 else stack)
+        return self.decision_function(np.ones((n_kernels, 1, self.n_seen_)))
 
     def _fitted_state(self):
         """Without the records of visits."""
@@ -509,9 +489,7 @@ class OnlineClassifier(ScoreClassifier):
 
     def _set_fitted_state(self, state):
         super()._set_fitted_state(state)
-        self._record = None
-        if self.record:
-            self._record = Record(RECORDED)
+        self._start_record()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -520,42 +498,3 @@ class OnlineClassifier(ScoreClassifier):
             tags.input_tags.two_d_array = False
             tags.input_tags.three_d_array = True
         return tags
-
-
-class CueLearner(OnlineClassifier):
-    """Base of the learners of one cue; ``_observe(X, labels, weights, log=False, sums=False)`` returns on
-    request a log of updates and the sums of hypotheses before each visit."""
-
-    @property
-    def _map(self):
-        kernel = getattr(self, "kernel", None) or getattr(self, "features", None)
-        if isinstance(kernel, str):
-            kernel = KERNELS.get(kernel)
-        return kernel if isinstance(kernel, FeatureMap) else None
-
-    def _inputs(self, X):
-        """Kernel values with the support set, or features."""
-        return filled(X)[0]
-
-    def _products(self, X, coef):
-        """Class scores for coefficients (n_classes, width)."""
-        return self._inputs(X) @ coef.T
-
-    def _check_batch(self, X):
-        pass
-
-    def _scores(self, X, average=None):
-        coefficients = self._hypothesis.coefficients(self.average if average is None else average)
-        return self._products(X, coefficients)
-
-    def _n_support(self):
-        return self._hypothesis.size
-
-    def _skip(self, X, weight):
-        super()._skip(X, weight)
-        self._hypothesis._own()
-        self._hypothesis.counts[SEEN] += 1
-        self._hypothesis.weight += weight
-
-    def _count_updates(self):
-        return int(self._hypothesis.counts[N_UPDATES])

@@ -6,8 +6,6 @@ from cuelearn.kernels.features import add_row_to, block_product
 from cuelearn.kernels.rows import full_dot
 from cuelearn.omcl.base import N_LOG, N_UPDATES, write_log
 
-__all__ = ["look_at", "move_by"]
-
 
 @inner
 def look_at(rows, t, coef, label, out):

@@ -21,6 +21,7 @@ from cuelearn.compiled import inner, njit, with_steps
 from cuelearn.core.estimator import NON_NEGATIVE, POSITIVE, KernelLike, Number, parameters
 from cuelearn.kernels import RBF, FeatureMap
 from cuelearn.kernels.growing import FeatureSupport, PrecomputedSupport, SupportSet, filled
+from cuelearn.kernels.specifications import KERNELS
 from cuelearn.omcl import blocks
 from cuelearn.omcl.base import (
     INEXACT,
@@ -29,8 +30,8 @@ from cuelearn.omcl.base import (
     REFACTOR_FROM,
     SEEN,
     SIZE,
-    CueLearner,
     Hypothesis,
+    OnlineClassifier,
     Trace,
     documented,
     dot,
@@ -40,31 +41,17 @@ from cuelearn.omcl.base import (
     write_log,
 )
 
-__all__ = [
-    "KernelLearner",
-    "KernelPerceptron",
-    "join",
-    "look",
-    "Projectron",
-    "ProjectronPlusPlus",
-    "LinearLearner",
-    "OnlineGradientDescent",
-    "PassiveAggressive",
-]
-
 
 class Hyperplanes(NamedTuple):
-    """Coefficients (n_classes, d) and, on request, weighted sums of all hyperplanes."""
-
     counts: np.ndarray
-    coef: np.ndarray
+    coef: np.ndarray  # (n_classes, d), as below
     delayed: np.ndarray
-    sums: np.ndarray
+    sums: np.ndarray  # of all hyperplanes, weighted; written on request
 
 
 @inner
 def look_at(X, t, coef, label, out):
-    """Write class scores of sample t; returns best wrong class, margin and squared length."""
+    """`predict` for sample t; returns its squared length too."""
     d = X.shape[1]
     rival, margin = predict(coef, X[t], d, label, out)
     return rival, margin, dot(X[t], X[t], d)
@@ -77,7 +64,7 @@ def move_by(X, t, planes, log, label, rival, step, earlier):
 
 @njit(cache=True)
 def linear_pass(X, labels, weights, earlier, planes, step_rule, scores, sums_before, log):
-    """Visits in order; `step_rule` is that of `PlaneLearner._step`."""
+    """Visits in order; `step_rule` is that of `CueLearner._step`."""
     aggressiveness, passive, on_mistakes = step_rule
     counts = planes.counts
     coef = planes.coef
@@ -104,13 +91,23 @@ def linear_pass(X, labels, weights, earlier, planes, step_rule, scores, sums_bef
 feature_pass = with_steps(linear_pass, (blocks.look_at, blocks.move_by), njit(cache=True))
 
 
-class PlaneLearner(CueLearner):
-    """Base of learners that add multiples of samples, or of their explicit features, to the weights of
-    classes; `_step()` returns the largest multiple, whether what removes the loss limits it, and whether only
-    mistakes count."""
+class CueLearner(OnlineClassifier):
+    """Base of the learners of one cue; here of those that add multiples of samples, or of their explicit
+    features, to the weights of classes.
+
+    `_step()` returns the largest multiple, whether what removes the loss limits it, and whether only mistakes
+    count. `_observe` returns on request a `log` of updates and the `sums` of hypotheses before each visit.
+    """
 
     _learnt = ("_hypothesis", "_support")
     _support = None  # of older files
+
+    @property
+    def _map(self):
+        kernel = getattr(self, "kernel", None) or getattr(self, "features", None)
+        if isinstance(kernel, str):
+            kernel = KERNELS.get(kernel)
+        return kernel if isinstance(kernel, FeatureMap) else None
 
     def _open(self, X, n_classes):
         width = sums = X.shape[1]
@@ -141,10 +138,31 @@ class PlaneLearner(CueLearner):
         visit(X, labels, weights, earlier, planes, self._step(), scores, before, updates)
         return Trace(scores, np.zeros(n, dtype=np.int64), updates, before, rows)
 
+    def _check_batch(self, X):
+        pass
+
     def _products(self, X, coef):
+        """Class scores for coefficients (n_classes, width)."""
         if isinstance(self._support, FeatureSupport):
             return self._support.scores(X, coef)
-        return super()._products(X, coef)
+        return filled(X)[0] @ coef.T
+
+    def _scores(self, X, average=None):
+        if average is None:
+            average = self.average
+        return self._products(X, self._hypothesis.coefficients(average))
+
+    def _skip(self, X, weight):
+        super()._skip(X, weight)
+        self._hypothesis._own()
+        self._hypothesis.counts[SEEN] += 1
+        self._hypothesis.weight += weight
+
+    def _n_support(self):
+        return self._hypothesis.size
+
+    def _count_updates(self):
+        return int(self._hypothesis.counts[N_UPDATES])
 
     @property
     def coef_(self):
@@ -152,16 +170,16 @@ class PlaneLearner(CueLearner):
 
 
 class Visits(NamedTuple):
-    """A batch, and records of its visits."""
+    """A batch of n samples; all but rows and scores have shape (n,)."""
 
     rows: np.ndarray  # (n, n_columns): kernel rows
-    diagonal: np.ndarray  # (n,): k(x, x)
+    diagonal: np.ndarray  # k(x, x)
     labels: np.ndarray
-    places: np.ndarray  # (n,): a sample's column if it joins the support set
+    places: np.ndarray  # a sample's column if it joins the support set
     weights: np.ndarray
-    earlier: np.ndarray  # (n,): weight of all earlier visits
+    earlier: np.ndarray  # weight of all earlier visits
     scores: np.ndarray  # written, (n, n_classes)
-    sizes: np.ndarray  # written, (n,): of the support set
+    sizes: np.ndarray  # written: of the support set
 
 
 class Expansion(NamedTuple):
@@ -171,13 +189,13 @@ class Expansion(NamedTuple):
     coef: np.ndarray  # (n_classes, capacity)
     delayed: np.ndarray  # (n_classes, capacity)
     columns: np.ndarray  # (capacity,): the support samples' columns in the rows
-    gram: np.ndarray  # (capacity, capacity): kernel matrix K; empty for the Perceptron
+    gram: np.ndarray  # (capacity, capacity): K, empty for the Perceptron, as is R
     root: np.ndarray  # (capacity, capacity): lower triangular R, K^-1 = R'R
 
 
 @inner
 def look(visits, expansion, t, k):
-    """Write kernel values into k, and scores; returns best wrong class and margin."""
+    """Write kernel values into k, then `predict`."""
     size = expansion.counts[SIZE]
     for i in range(size):
         k[i] = visits.rows[t, expansion.columns[i]]
@@ -227,40 +245,41 @@ class KernelHypothesis(Hypothesis):
 
     width = Hypothesis.size
 
+    def _used(self):
+        """The arrays by name, without spare room."""
+        size = self.size
+        used = {"coef": self.coef[:, :size], "delayed": self.delayed[:, :size]}
+        if self.gram is not None:
+            used |= {"gram": self.gram[:size, :size], "root": self.root[:size, :size]}
+        return used
+
     def reserve(self, needed):
         have = self.coef.shape[1]
-        size = self.size
         if needed <= have:
             return
         # grow by at most half: doubling would hold four times the memory in use
         capacity = max(needed, have + have // 2, 64)
-        for name in ("coef", "delayed", "gram", "root"):
-            old = getattr(self, name)
-            if old is not None:
-                new = np.zeros((capacity if name in ("gram", "root") else old.shape[0], capacity))
-                new[: old.shape[0], :size] = old[:, :size]
-                setattr(self, name, new)
+        for name, used in self._used().items():
+            height = len(used) if name in ("coef", "delayed") else capacity
+            grown = np.zeros((height, capacity))
+            grown[: len(used), : self.size] = used
+            setattr(self, name, grown)
 
     def expansion(self, columns):
         held = np.empty(self.coef.shape[1], dtype=np.int64)
         held[: self.size] = columns
-        nothing = np.zeros((0, 0))
-        gram, root = (nothing, nothing) if self.gram is None else (self.gram, self.root)
-        return Expansion(self.counts, self.coef, self.delayed, held, gram, root)
+        matrices = self.gram, self.root
+        if self.gram is None:
+            matrices = np.zeros((2, 0, 0))
+        return Expansion(self.counts, self.coef, self.delayed, held, *matrices)
 
     def _state(self):
-        size = self.size
-        state = super()._state()
-        for name in ("coef", "delayed"):
-            state[name] = state[name][:, :size].copy()
-        if self.gram is not None:
-            state |= {name: state[name][:size, :size].copy() for name in ("gram", "root")}
-        return state
+        return super()._state() | {name: used.copy() for name, used in self._used().items()}
 
 
 @parameters
-class KernelLearner(PlaneLearner):
-    """Base of learners on one kernel; `_pass(visits, expansion, log)` visits a batch."""
+class KernelLearner(CueLearner):
+    """Base of learners of one kernel; `_pass(visits, expansion, log)` visits a batch."""
 
     _parameter_constraints = {"kernel": [KernelLike(), None]}
     _learnt = ("_hypothesis", "_support", "_joined")
@@ -303,7 +322,7 @@ class KernelLearner(PlaneLearner):
         rows, diagonal, columns, places = self._support.batch(X)
         hypothesis = self._hypothesis
         n = rows.shape[0]
-        size = self._hypothesis.size
+        size = hypothesis.size
         hypothesis._own()
         hypothesis.reserve(size + n)
         expansion = hypothesis.expansion(columns)
@@ -324,8 +343,10 @@ class KernelLearner(PlaneLearner):
         super()._skip(X, weight)
         self._support.add(X, np.empty(0, dtype=np.int64))
 
-    def _inputs(self, X):
-        return self._support.cross(X)
+    def _products(self, X, coef):
+        if isinstance(self._support, FeatureSupport):
+            return super()._products(X, coef)
+        return self._support.cross(X) @ coef.T
 
     @property
     def kernel_(self):
@@ -374,12 +395,11 @@ class KernelPerceptron(KernelLearner):
 
     Parameters
     ----------
-    $kernel $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
+    $kernel $normalize $average $run
 
     Attributes
     ----------
-    $dual_coef_ $support_ $support_vectors_ $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_
-    $history_ $online_errors_ $online_losses_ $support_sizes_
+    $dual_coef_ $support_ $support_vectors_ $visits $support_sizes_
     coef_ : ndarray, shape (n_classes, n_features)
         Weights of the features of a `FeatureMap`, in place of a support set.
 
@@ -417,7 +437,7 @@ INACCURATE = 1e-9
 
 
 class Work(NamedTuple):
-    """Kernel values with the support set, projection, and scratch space."""
+    """Kernel values with the support set, their projection, scratch space; each (capacity,)."""
 
     k: np.ndarray
     solution: np.ndarray
@@ -442,7 +462,7 @@ def solve(root, k, size, half, out):
 @inner
 def project(expansion, work, size, k_xx, dependent, limit):
     """Write the projection of k(x, .) into `work.solution`; returns the squared residual and, if Delta
-    exceeds `limit` (the sample will join), the error corrected by a step of iterative refinement."""
+    exceeds `limit`, so that the sample joins, the error that a step of iterative refinement corrected."""
     k = work.k
     solution = work.solution
     rest = work.rest
@@ -495,8 +515,7 @@ def step_length(loss, delta, eta, length_sq, most):
 
 @njit(cache=True)
 def projectron_pass(visits, expansion, log, eta, plus, start):
-    """Visits from `start`, with `plus` of Projectron++; returns the position reached: the end, or where R
-    must be recomputed."""
+    """Visits from `start`, with `plus` of Projectron++; returns the end, or where R must be recomputed."""
     capacity = expansion.coef.shape[1]
     counts = expansion.counts
     scratch = np.empty((5, capacity))
@@ -563,12 +582,12 @@ class Projectron(KernelLearner):
 
     Parameters
     ----------
-    $kernel $eta $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
+    $kernel $eta $normalize $average $run
 
     Attributes
     ----------
-    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $classes_ $n_seen_
-    $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_ $support_sizes_
+    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $visits
+    $support_sizes_
 
     Notes
     -----
@@ -618,10 +637,9 @@ class Projectron(KernelLearner):
 
     @property
     def inverse_error_(self):
-        hypothesis = self._hypothesis
-        size = self._hypothesis.size
-        root = hypothesis.root[:size, :size]
-        error = np.abs(hypothesis.gram[:size, :size] @ (root.T @ root) - np.eye(size))
+        used = self._hypothesis._used()
+        root = used["root"]
+        error = np.abs(used["gram"] @ (root.T @ root) - np.eye(len(root)))
         return float(error.max(initial=0.0))
 
 
@@ -642,12 +660,12 @@ class ProjectronPlusPlus(Projectron):
 
     Parameters
     ----------
-    $kernel $eta $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
+    $kernel $eta $normalize $average $run
 
     Attributes
     ----------
-    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $classes_ $n_seen_
-    $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_ $support_sizes_
+    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $visits
+    $support_sizes_
 
     References
     ----------
@@ -669,7 +687,7 @@ class ProjectronPlusPlus(Projectron):
 
 
 @parameters
-class LinearLearner(PlaneLearner):
+class LinearLearner(CueLearner):
     """Base of learners on columns or explicit features."""
 
     _parameter_constraints = {"features": [FeatureMap, None]}
@@ -699,14 +717,11 @@ class PassiveAggressive(LinearLearner):
     ----------
     C : float > 0 or None, default 1.0
         The largest step (PA-I). None or infinity is PA, which removes every loss in full.
-    features : FeatureMap or None, default None
-        Its features replace the columns, at length 1 with `normalize`.
-    $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
+    $features $normalize $average $run
 
     Attributes
     ----------
-    $coef_ $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_
-    $online_losses_
+    $coef_ $visits
 
     Notes
     -----
@@ -751,14 +766,11 @@ class OnlineGradientDescent(LinearLearner):
     ----------
     step : float > 0, default 0.1
         :math:`\tau`, multiplied by sample weights.
-    features : FeatureMap or None, default None
-        Its features replace the columns, at length 1 with `normalize`.
-    $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
+    $features $normalize $average $run
 
     Attributes
     ----------
-    $coef_ $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_
-    $online_losses_
+    $coef_ $visits
 
     References
     ----------

@@ -25,7 +25,7 @@ from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import classes_of_stream
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF
-from cuelearn.kernels.features import add_rows, taken
+from cuelearn.kernels.features import add_rows
 from cuelearn.kernels.growing import filled, resolve_kernel
 from cuelearn.kernels.matrices import zero_blocks
 from cuelearn.kernels.specifications import (
@@ -36,10 +36,14 @@ from cuelearn.kernels.specifications import (
     refuse_empty,
     resolve_columns,
 )
-from cuelearn.omcl.base import N_LOG, CueLearner, OnlineClassifier, Trace, documented
-from cuelearn.omcl.learners import KernelLearner, LinearLearner, PassiveAggressive, ProjectronPlusPlus
-
-__all__ = ["OMCL", "MultiCueClassifier", "Flat", "Vote", "count_votes"]
+from cuelearn.omcl.base import N_LOG, OnlineClassifier, Trace, documented, recorded
+from cuelearn.omcl.learners import (
+    CueLearner,
+    KernelLearner,
+    LinearLearner,
+    PassiveAggressive,
+    ProjectronPlusPlus,
+)
 
 NEEDS_OWN = "average=True needs learners of cuelearn.omcl for the cues and a linear one as integrator"
 
@@ -76,14 +80,16 @@ class Adapted(Changing):
         self.n_classes = n_classes
         self.started = started
 
+    def _start(self, X, classes):
+        pass
+
+    _skip = _start
+
     def _check_batch(self, X):
         pass
 
     def _n_support(self):
         return 0
-
-    def _skip(self, X, weight):
-        pass
 
     def _learn(self, X, labels, weights, log=False, sums=False):
         scores = np.empty((X.shape[0], self.n_classes))
@@ -92,11 +98,10 @@ class Adapted(Changing):
             scores[t] = self._scores(X[t : t + 1])[0]
             if weights[t] == 0.0 or np.isnan(X[t, 0]):
                 continue
-            options = {}
+            options = {"classes": np.arange(self.n_classes)}
             if weights[t] != 1.0:
-                options = {"sample_weight": weights[t : t + 1]}
-            classes = np.arange(self.n_classes)
-            self.learner.partial_fit(X[t : t + 1], labels[t : t + 1], classes=classes, **options)
+                options["sample_weight"] = weights[t : t + 1]
+            self.learner.partial_fit(X[t : t + 1], labels[t : t + 1], **options)
             self.started = True
         return Trace(scores, np.zeros(labels.size, dtype=np.int64))
 
@@ -105,9 +110,8 @@ class Adapted(Changing):
         X, absent = filled(X)
         if not self.started:
             return np.zeros((X.shape[0], self.n_classes))
-        own = self.learner
-        values = own.decision_function(X) if hasattr(own, "decision_function") else own.predict_proba(X)
-        values = np.asarray(values, dtype=np.float64)
+        method = "decision_function" if hasattr(self.learner, "decision_function") else "predict_proba"
+        values = np.asarray(getattr(self.learner, method)(X), dtype=np.float64)
         if values.ndim == 1:
             values = np.column_stack([-0.5 * values, 0.5 * values])
         return np.where(np.isfinite(values) & ~absent[:, None], values, 0.0)
@@ -173,14 +177,6 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             raise ValueError(f"cues must be a non-empty list of (name, learner, columns), got {self.cues!r}")
         return self.cues
 
-    def _check_cues(self):
-        try:
-            self._validate_names([name for name, _, _ in self._triples()])
-        except ValueError as error:
-            raise ValueError(f"cues: {error}") from None
-        for name, learner, _ in self._triples():
-            check_learner(learner, f"cues: the learner of {name!r}")
-
     def _explicit(self):
         if not self._well_formed():
             return False
@@ -205,8 +201,13 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     def _set_columns(self, given, X):
         """Column numbers of each cue; for precomputed kernels the kernel's number."""
-        self._check_cues()
         triples = self._triples()
+        try:
+            self._validate_names([name for name, _, _ in triples])
+        except ValueError as error:
+            raise ValueError(f"cues: {error}") from None
+        for name, learner, _ in triples:
+            check_learner(learner, f"cues: the learner of {name!r}")
         if self._is_precomputed():
             name = "the columns of a cue in cues, with precomputed kernels the number of one,"
             limits = {"low": 0, "high": len(X) - 1}
@@ -214,7 +215,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             return
         places = feature_places(getattr(self, "feature_names_in_", None))
         seen = X
-        if is_frame(given):  # callables get it
+        if is_frame(given):  # functions get it
             seen = given
         self._columns = [resolve_columns(name, c, seen, X.shape[1], places) for name, _, c in triples]
 
@@ -229,21 +230,25 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             return extract_columns(X, columns, name, missing=self.missing == "zero")
         if issparse(X):
             return X[:, columns]
-        if (np.diff(columns) == 1).all():
-            return np.ascontiguousarray(X[:, columns[0] : columns[-1] + 1])
-        return np.ascontiguousarray(X[:, columns])
+        return X.take(columns, axis=1)
+
+    def _parts(self, X):
+        """Each learner with its part of X."""
+        for j, learner in enumerate(self.learners_):
+            yield learner, self._part(X, j)
+
+    def _copy_of(self, learner, n_classes):
+        learner = clone(learner)
+        if not isinstance(learner, CueLearner):
+            return Adapted(learner, n_classes)
+        learner.set_params(record=learner.record and self.record)
+        learner._validate_params()
+        return learner
 
     def _open(self, X, n_classes):
-        self.learners_ = []
-        for j, (_, learner, _) in enumerate(self._triples()):
-            learner = clone(learner)
-            if isinstance(learner, CueLearner):
-                learner.set_params(record=learner.record and self.record)
-                learner._validate_params()
-                learner._start(self._part(X, j), np.arange(n_classes))
-            else:
-                learner = Adapted(learner, n_classes)
-            self.learners_.append(learner)
+        self.learners_ = [self._copy_of(learner, n_classes) for _, learner, _ in self._triples()]
+        for learner, part in self._parts(X):
+            learner._start(part, np.arange(n_classes))
 
     def _layers(self):
         return {f"the learner of {name!r}": learner for name, learner, _ in self._triples()}
@@ -256,22 +261,24 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return super()._check_weights(sample_weight, n_samples, stream)
 
     def _check_batch(self, X):
-        for j, learner in enumerate(self.learners_):
-            learner._check_batch(self._part(X, j))
+        for learner, part in self._parts(X):
+            learner._check_batch(part)
 
     def _doubts(self, X):
         doubts = {}
-        for j, (name, _, _) in enumerate(self._triples()):
-            learner = self.learners_[j]
+        for (name, _, _), (learner, part) in zip(self._triples(), self._parts(X), strict=True):
             if isinstance(learner, CueLearner):
-                doubts |= {name: how for how in learner._doubts(self._part(X, j)).values()}
+                doubts |= {name: how for how in learner._doubts(part).values()}
         return doubts
 
-    def _observe_cue(self, X, labels, weights, j, log=False):
-        return self.learners_[j]._learn(self._part(X, j), labels, weights, log=log)
+    def _observe_cues(self, X, labels, weights, log=False):
+        """Traces of all cues, and the sizes of all support sets together."""
+        traces = [learner._learn(part, labels, weights, log=log) for learner, part in self._parts(X)]
+        return traces, np.sum([trace.sizes for trace in traces], axis=0)
 
     def _cue_scores(self, X, average=None):
-        return [learner._scores(self._part(X, j), average) for j, learner in enumerate(self.learners_)]
+        """A list; None is each learner's own `average`."""
+        return [learner._scores(part, average) for learner, part in self._parts(X)]
 
     def cue_scores(self, X):
         """Class scores of every cue's learner, shape (n_cues, n, n_classes)."""
@@ -301,8 +308,7 @@ class OMCL(MultiCueClassifier):
         Predict with the mean over all visits of the *product* of both layers' hyperplanes (section 3.3)
         instead of the last ones; may be changed after training. Needs learners of this chapter, the second
         linear.
-    $query $missing
-    $n_epochs $shuffle $record $random_state $callback $verbose
+    $query $missing $run
 
     Attributes
     ----------
@@ -311,8 +317,7 @@ class OMCL(MultiCueClassifier):
     integrator_ : classifier
     weights_ : ndarray, shape (n_classes, n_cues * n_classes)
         Last weights of a linear second layer: row y combines the scores for class y.
-    $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_
-    $support_sizes_ $queried_ $n_queries_
+    $visits $support_sizes_ $queried_ $n_queries_
 
     See Also
     --------
@@ -373,12 +378,12 @@ class OMCL(MultiCueClassifier):
         return super()._check_new(X)
 
     def _within_range(self, X):
-        if self.missing == "zero":
-            names = [f"cue {name!r}" for name, _, _ in self._triples()]
-            refuse_empty([lacking(self._part(X, j), name) for j, name in enumerate(names)])
-            super()._within_range(np.where(np.isnan(X), 0.0, X))
-            return X
-        return super()._within_range(X)
+        if self.missing == "error":
+            return super()._within_range(X)
+        names = [f"cue {name!r}" for name, _, _ in self._triples()]
+        refuse_empty([lacking(self._part(X, j), name) for j, name in enumerate(names)])
+        super()._within_range(np.where(np.isnan(X), 0.0, X))
+        return X
 
     def _admit_batch(self, X, y, classes, sample_weight):
         if not callable(y):
@@ -399,15 +404,12 @@ class OMCL(MultiCueClassifier):
             return super()._learn(X, labels, weights)
         seen = self.n_seen_
         limits = self.query.limits(seen, labels.size)
-        given = self._is_precomputed()
         for t in range(labels.size):
             one = slice(t, t + 1)
-            if given:
-                row = X[..., one, : seen + t + 1]
+            row = self._rows_of(X, one, seen)
+            new = row
+            if self._is_precomputed():
                 new = row[..., :-1]
-            else:
-                row = taken(X, one)
-                new = row
             margin = score_margin(self._scores(new, average=False)[0])
             if margin <= limits[t] and weights[t] > 0.0:
                 super()._learn(row, np.asarray(labels[one]), weights[one])
@@ -418,20 +420,18 @@ class OMCL(MultiCueClassifier):
                 self._checkpoint.take()
 
     def _skip(self, X, weight):
-        for j, learner in enumerate(self.learners_):
-            learner._skip(self._part(X, j), weight)
+        for learner, part in self._parts(X):
+            learner._skip(part, weight)
         self.integrator_._skip(X, weight)
         super()._skip(X, weight)
 
     def _n_labels(self):
         return max(1, self.n_queries_)
 
-    @property
-    def queried_(self):
-        return self._recorded("queried")
+    queried_ = recorded("queried")
 
     def _open(self, X, n_classes):
-        integrator = clone(PassiveAggressive() if self.integrator is None else self.integrator)
+        integrator = PassiveAggressive() if self.integrator is None else self.integrator
         check_learner(integrator, "integrator")
         if getattr(integrator, "kernel", None) == "precomputed":
             raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
@@ -439,11 +439,7 @@ class OMCL(MultiCueClassifier):
             raise ValueError("integrator must be linear in the scores")
         if self.query is not None and isinstance(integrator, KernelLearner):
             raise ValueError("integrator must not have a kernel with a query")
-        if isinstance(integrator, CueLearner):
-            integrator.set_params(record=integrator.record and self.record)
-            integrator._validate_params()
-        else:
-            integrator = Adapted(integrator, n_classes)
+        integrator = self._copy_of(integrator, n_classes)
         super()._open(X, n_classes)
         self.integrator_ = integrator
         if self.average:
@@ -468,29 +464,30 @@ class OMCL(MultiCueClassifier):
 
     def _observe(self, X, labels, weights):
         average = self._can_average
-        n_cues = len(self.learners_)
-        traces = [self._observe_cue(X, labels, weights, j, log=average) for j in range(n_cues)]
+        traces, sizes = self._observe_cues(X, labels, weights, log=average)
         S = np.concatenate([trace.scores for trace in traces], axis=1)
         if self.n_seen_ == 0 and isinstance(self.integrator_, KernelLearner):
-            self.integrator_._start(S, np.arange(S.shape[1] // n_cues))
+            self.integrator_._start(S, np.arange(S.shape[1] // len(traces)))
         second = self.integrator_._learn(S, labels, weights, sums=average)
         if average:
             self._add_products(traces, weights, second.sums_before)
-        return Trace(second.scores, np.sum([trace.sizes for trace in traces], axis=0))
+        return Trace(second.scores, sizes)
+
+    def _grown(self, j):
+        """A copy of the sums of cue j, with zeros for what joined since."""
+        width = self.learners_[j]._hypothesis.width
+        held = self._delayed[j][:, :width]
+        grown = np.zeros((len(held), width))
+        grown[:, : held.shape[1]] = held
+        return grown
 
     def _add_products(self, traces, weights, before):
         n_classes = before.shape[1]
         products = []
-        for j, (learner, trace) in enumerate(zip(self.learners_, traces, strict=True)):
+        for j, trace in enumerate(traces):
             first = j * n_classes
-            hypothesis = learner._hypothesis
-            held = self._delayed[j]
-            capacity = held.shape[1]
-            if capacity < hypothesis.width:
-                capacity = max(hypothesis.width, 2 * capacity)
-            delayed = np.zeros((n_classes, capacity))
-            delayed[:, : held.shape[1]] = held
-            n_log = int(hypothesis.counts[N_LOG])
+            delayed = self._grown(j)
+            n_log = int(self.learners_[j]._hypothesis.counts[N_LOG])
             if trace.rows is None:
                 add_products(trace.log, n_log, weights, before, first, delayed)
             else:
@@ -510,14 +507,14 @@ class OMCL(MultiCueClassifier):
         n_classes = self.classes_.size
         sums = self.integrator_._hypothesis.sums[:, j * n_classes : (j + 1) * n_classes]
         last = hypothesis.coef[:, : hypothesis.width]
-        return (sums @ last - self._delayed[j][:, : hypothesis.width]) / (hypothesis.weight or 1.0)
+        return (sums @ last - self._grown(j)) / (hypothesis.weight or 1.0)
 
-    def _scores(self, X, average=None):
-        if not (self.average if average is None else average):
+    def _scores(self, X, average):
+        if not average:
             return self.integrator_._scores(np.concatenate(self._cue_scores(X, False), axis=1), False)
         self._check_average()
-        each = enumerate(self.learners_)
-        return sum(learner._products(self._part(X, j), self._averaged_coef(j)) for j, learner in each)
+        parts = enumerate(self._parts(X))
+        return sum(learner._products(part, self._averaged_coef(j)) for j, (learner, part) in parts)
 
     @property
     def weights_(self):
@@ -540,14 +537,13 @@ class Flat(OnlineClassifier):
         With ``kernel="precomputed"`` X is a stack (F, n, n_seen), whose mean is used.
     average : bool, default True
         This and the following parameters override the learner's own.
-    $n_epochs $shuffle $record $random_state $callback $verbose
+    $run
 
     Attributes
     ----------
     learner_ : online learner
         Classes counted 0..M-1.
-    $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_
-    $support_sizes_
+    $visits $support_sizes_
 
     References
     ----------
@@ -596,8 +592,8 @@ class Flat(OnlineClassifier):
     def _observe(self, X, labels, weights):
         return self.learner_._learn(X, labels, weights)
 
-    def _scores(self, X, average=None):
-        return self.learner_._scores(X, self.average if average is None else average)
+    def _scores(self, X, average):
+        return self.learner_._scores(X, average)
 
     def _count_updates(self):
         return self.learner_.n_updates_
@@ -641,8 +637,7 @@ class Vote(MultiCueClassifier):
 
     Parameters
     ----------
-    $cues
-    $average $n_epochs $shuffle $record $random_state $callback $verbose
+    $cues $average $run
 
     Attributes
     ----------
@@ -666,20 +661,20 @@ class Vote(MultiCueClassifier):
     """
 
     def _observe(self, X, labels, weights):
-        traces = [self._observe_cue(X, labels, weights, j) for j in range(len(self.learners_))]
+        traces, sizes = self._observe_cues(X, labels, weights)
         votes, _ = count_votes(np.stack([trace.scores for trace in traces]))
-        return Trace(votes.astype(np.float64), np.sum([trace.sizes for trace in traces], axis=0))
+        return Trace(votes.astype(np.float64), sizes)
 
     def _count_updates(self):
         return sum(learner.n_updates_ for learner in self.learners_)
 
     def _cue_scores(self, X, average=None):
-        return super()._cue_scores(X, self.average if average is None else average)
+        return super()._cue_scores(X, self.average)
 
     def _votes(self, X):
         return count_votes(np.stack(self._cue_scores(X)))
 
-    def _scores(self, X, average=None):
+    def _scores(self, X, average):
         return self._votes(X)[0].astype(np.float64)
 
     def ties(self, X):

@@ -159,12 +159,14 @@ def at_edges(grid, chosen, natural=None):
     for name, value in chosen.items():
         tried = sorted(grid.get(name, ()))
         if len(tried) > 1 and value in (tried[0], tried[-1]) and value not in (natural or {}).get(name, ()):
-            notes.append(f"{name} = {value:g} is the {'smallest' if value == tried[0] else 'largest'} tried")
+            end = "smallest" if value == tried[0] else "largest"
+            notes.append(f"{name} = {value:g}, the {end} tried")
     return ", ".join(notes)
 
 
 def edges(chosen, grids, natural=None, by=()):
-    """What lies at the ends of its grid and how often: "OMCL: C = 10 is the largest tried (2 of 8)", or "".
+    """What lies at the ends of its grid and how often: "OMCL: 2 of 8 choices are C = 10, the
+    largest tried", or "".
 
     `chosen` has a row for each choice. Of the grid "C" are the columns "C" and "C ...", such as "C colour";
     blank or missing values are no choices. The columns `by` say whose choice it is.
@@ -179,5 +181,5 @@ def edges(chosen, grids, natural=None, by=()):
             for end, n in values.value_counts().sort_index().items():
                 note = at_edges({name: grid}, {name: end}, natural)
                 if note:
-                    notes.append(f"{prefix}{note} ({n} of {len(values)})")
+                    notes.append(f"{prefix}{n} of {len(values)} choices are {note}")
     return "; ".join(notes)

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from companion.plots.explore import Control, explore
+from companion.plots.explore import Control, explore, predict
 from companion.run import course, site
 from companion.run.claims import claims, judge_of
 from companion.run.records import read_verdicts
@@ -24,6 +24,7 @@ def executed_notebook():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUELEARN_RUN", "1")
         slider = explore(lambda ax, p: ax.plot([0, p]), {"p": Control("norm p", tuple(range(1, 14)), 2)})
+        slider = predict("mistakes", range(0, 101, 10), 23, "of 100", slider)
     v4 = nbformat.v4
     moved = v4.new_code_cell("explore()")
     moved.outputs = [v4.new_output("execute_result", {"text/html": slider.data})]
@@ -122,9 +123,20 @@ def test_every_page_in_a_browser(book, browser):
     context.close()
 
 
-def test_a_slider_moved_by_keyboard_changes_its_picture(book, browser):
-    page = browser.new_page()
+def test_a_guess_by_keyboard_shows_the_outcome_whose_slider_changes_its_picture(book, browser):
+    context = browser.new_context(offline=True)
+    page = context.new_page()
     page.goto((book / "mkl.html").as_uri())
+    guess, answer, _ = page.locator(".predict input").all()
+    assert page.get_by_label("Your guess: mistakes").input_value() == guess.input_value() == "5"
+    assert not answer.is_visible() and not page.locator(".explore").is_visible()
+    guess.focus()
+    for key in ("ArrowLeft", "Tab", "Enter"):
+        page.keyboard.press(key)
+    assert page.locator(".predict [role=status]").text_content() == "You said 40, it is 23 of 100."
+    assert answer.is_visible() and answer.input_value() == "2" and page.locator(".explore").is_visible()
+    page.keyboard.press("Tab")  # past the answer, which is no control
+    assert page.evaluate("document.activeElement.matches('.explore input')")
     picture, slider = page.locator(".explore img"), page.locator(".explore input")
     page.wait_for_function("document.querySelector('.explore img')?.src.length > 100")
     assert picture.count() == 1 and slider.input_value() == "1"  # the default
@@ -133,7 +145,7 @@ def test_a_slider_moved_by_keyboard_changes_its_picture(book, browser):
     slider.focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function("src => document.querySelector('.explore img').src !== src", arg=before)
-    page.close()
+    context.close()
 
 
 def test_every_slider_of_a_page_moves(browser, tmp_path, monkeypatch):

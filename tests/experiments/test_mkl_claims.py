@@ -63,7 +63,7 @@ def test_time_against_alpha_is_judged_to_one_gap_with_equal_epochs_beside(save_r
         for alpha, seconds in zip((0.0001, 0.02), times, strict=True)
         for seed in range(3)
     ]
-    found = judge("ufo-7", save_results("thesis-fig-4.10", [{"seed": 0}], alpha=rows))
+    found = judge("ufo-7", save_results("thesis-fig-4.10-alpha", rows))
     assert [part.verdict for part in found.parts] == ["holds", "fails"] and found.number == pytest.approx(3)
 
 
@@ -114,7 +114,9 @@ def test_om2_is_judged_after_the_epochs_of_the_thesis_and_against_a_silp_that_le
     sets = [f"objects{C}{epochs}" for C in ("", ", SILP at C = 10") for epochs in ("", ", 150 epochs")]
     assert list(dict.fromkeys(part.on for part in found.parts)) == sets
     assert found.verdict == "fails" and found.number == pytest.approx(0.05)
-    assert "errs 5.0 points more than SILP, in 0.8 times its time after 80 epochs" in learnt(found)
+    assert "error is 5.0 points higher than SILP's; it takes 0.8 times SILP's time for 80 epochs" in learnt(
+        found
+    )
 
 
 def test_a_C_of_its_own_is_no_other_method():

@@ -53,7 +53,9 @@ def test_choices_at_the_edges_are_counted_by_whose_they_are():
     }
     table, grids = pd.DataFrame(table), {"C": (0.1, 1.0, 10.0), "p": (1.05, 2.0)}
     found = edges(table, grids, {"p": (2.0,)}, by="method")
-    assert found == "a: C = 10 is the largest tried (3 of 4); b: C = 0.1 is the smallest tried (1 of 1)"
+    of_a, of_b = found.split("; ")
+    assert of_a == "a: 3 of 4 choices are C = 10, the largest tried"
+    assert of_b == "b: 1 of 1 choices are C = 0.1, the smallest tried"
     assert edges(table, {"width": (1, 2)}) == edges(table, {"p": (2.0,)}) == ""
 
 

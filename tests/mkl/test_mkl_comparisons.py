@@ -55,7 +55,7 @@ def test_a_choice_at_the_end_of_its_grid_goes_on_along_the_papers_values(sweep, 
     monkeypatch.setattr(rivals, "validation_accuracy", lambda params, **point: {"accuracy": params["C"]})
     chosen, table = rivals.choose(sweep("other"), "mfeat-6", 60, ["LpMKL"], 0, **fixed)
     assert chosen["LpMKL"] == {"C": 1000.0, "p": 1.25} and len(table) == 2
-    assert rivals.edges(table) == "; at the edge of the grid: LpMKL: C = 1000 is the largest tried"
+    assert rivals.edges(table) == "; at the edge of the grid: LpMKL: C = 1000, the largest tried"
 
 
 def test_omcl_on_a_bank_is_omcl():

@@ -1,4 +1,4 @@
-"""Sliders."""
+"""Sliders and guesses."""
 
 import base64
 import io
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from companion.plots.explore import Control, default_picture, explore
+from companion.plots.explore import Control, default_picture, explore, predict
 
 CONTROLS = {"p": Control("norm p", (1.0, 1.5, 2.0), 2.0), "C": Control("weight of the losses C", (1, 10), 10)}
 
@@ -57,9 +57,43 @@ def test_a_page_holds_every_position_of_two_sliders(monkeypatch):
     assert data["values"] == [["1", "1.5", "2"], ["1", "10"], ["0", "1"]] and data["start"] == "2,1,1"
     assert len(data["frames"]) == 7 and all(len(parts) == 2 for parts in data["frames"].values())
     assert len({part for part, _ in data["frames"].values()}) == 7  # every position has its own picture
-    left, right = (Image.open(io.BytesIO(base64.b64decode(part))) for part in data["frames"]["2,1,1"])
+    pictures = [data["pictures"][number] for number in data["frames"]["2,1,1"]]
+    left, right = (Image.open(io.BytesIO(base64.b64decode(picture))) for picture in pictures)
     both = np.asarray(Image.open(io.BytesIO(base64.b64decode(default_picture(html)))))
     assert np.array_equal(both, np.hstack([left, right]))
+
+
+def test_of_sliders_that_move_alone_equal_pictures_stand_once(monkeypatch):
+    monkeypatch.setenv("CUELEARN_RUN", "1")
+    html = explore(lambda ax, p, C: ax.set(xlim=(0, p)), CONTROLS, together=1).data
+    data = json.loads(re.search(r'"application/json">(.*?)</script>', html, flags=re.DOTALL)[1])
+    assert data["frames"] == {"0,1": [0], "1,1": [1], "2,1": [2], "2,0": [2]} and len(data["pictures"]) == 3
+
+
+def test_an_answer_is_shown_after_the_guess(monkeypatch):
+    monkeypatch.delenv("CUELEARN_RUN", raising=False)
+    outcome = explore(line([]), CONTROLS)
+    box = predict("samples kept", range(0, 601, 50), 23, "of 600", outcome)
+    guess, button = box.children
+    assert guess.description == "Your guess: samples kept" and guess.value == 300
+    guess.value = 50
+    button.click()
+    _, _, answer, sentence, shown = box.children
+    assert answer.value == 0 and answer.disabled  # of the values the nearest to it
+    assert sentence.value == "You said 50, it is 23 of 600." and shown is outcome
+    alone = predict("p", (1.0, 1.5, 2.0), 1.5)
+    alone.children[1].click()
+    assert alone.children[-1].value == "You said 1.5, it is 1.5."
+
+
+def test_a_page_has_the_answer_and_the_outcome_of_a_guess(monkeypatch):
+    monkeypatch.setenv("CUELEARN_RUN", "1")
+    outcome = explore(line([]), CONTROLS)
+    html = predict("samples < 600", range(0, 601, 50), 23.5, "of 600", outcome).data
+    data = json.loads(re.search(r'"application/json">(.*?)</script>', html, flags=re.DOTALL)[1])
+    assert data["sentence"] == "You said {}, it is 23.5 of 600." and data["labels"][1] == "50"
+    assert "http" not in html and 'aria-label="Your guess: samples &lt; 600"' in html
+    assert outcome.data in html and default_picture(html) == default_picture(outcome.data)
 
 
 def test_a_default_outside_its_values_is_refused():
@@ -73,3 +107,5 @@ def test_what_sliders_need_is_named(package, run, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"{package} is not installed: .* \"\.\[notebooks\]\""):
         explore(line([]), CONTROLS)
+    with pytest.raises(ImportError, match=package):
+        predict("p", (1, 2), 1)

@@ -82,6 +82,10 @@ def rows_of(item, most=34):
     """Rows of the drawn table of candidates, each its mark and its words."""
     _, ax = plt.subplots(figsize=(4.4, 2))
     draw.draw_candidates(ax, item, 62, most=most)
+    return rows_in(ax)
+
+
+def rows_in(ax):
     (table,) = ax.findobj(Table)
     cells = table.get_celld()
     n_rows, n_columns = np.max(list(cells), axis=0) + 1
@@ -111,3 +115,20 @@ def test_what_an_indicator_rules_out_is_marked(news):
     item = next(item for _, item in pairs if 0 < item.n_candidates < item.n_free)
     out = [row for row in rows_of(item) if row[0] == draw.OUT]
     assert len(out) == min(draw.N_EXCLUDED, item.n_free - item.n_candidates)
+
+
+def test_the_animals_of_a_picture_have_their_own_names():
+    for faces, names in itertools.product(range(1, 5), repeat=2):
+        _, axes = plt.subplots(1, 2)
+        draw.animals(axes, faces, names)
+        (starred,) = [row[1:] for row in rows_in(axes[1]) if row[0] == draw.TRUE]
+        assert starred == [name if k < names else "null" for k, name in enumerate(draw.DO)][:faces][::-1]
+
+
+def test_people_of_a_caption_are_shown_in_other_items(news):
+    number, item = next(draw.examples(news, 2, 2))
+    fig = drawn(draw.items(news, number))
+    labels = [label.get_text().split("\n") for label in fig.axes[1].get_yticklabels()]
+    things = {news.things[row] for row in news.rows([number])}
+    assert [name for name, _ in labels] == [item.names[0][word[0]] for word in item.words]
+    assert {thing.strip("()") for _, thing in labels} <= things | {"in no other picture"}

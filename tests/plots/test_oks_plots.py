@@ -26,6 +26,15 @@ def test_every_kernel_lies_inside_its_figure(n_kernels):
     assert fig.axes[0].get_xlim()[0] < 100 * table["accuracy"].min()
 
 
+def test_shares_of_the_bound_are_those_of_all_runs():
+    table = grid(kind=("pendigits", "random"), loss=("hinge", "square"), n_samples=(400, 100), seed=(0, 1))
+    table = table.assign(delta=0.2, radius=4.0, high=np.arange(1.0, 17.0), bound=20.0)
+    (ax,) = drawn(draw.shares_of_bound(table)).axes
+    shares = np.concatenate([line.get_xdata() for line in ax.lines[:-1]])
+    assert_allclose(np.sort(shares), 5.0 * table["high"])
+    assert_allclose(ax.lines[0].get_xdata(), [15.0, 5.0])  # from few visits to many
+
+
 def test_passes_are_drawn_pair_by_pair():
     """Means over pairs of means over seeds, of which two passes have more; below, the paired difference."""
     rows = []

@@ -11,8 +11,6 @@ from cuelearn.kernels.features import add_row_to, add_rows, own_products, row_sc
 from cuelearn.mkl.optimum.dual import OWN_SHARE, Ascent, Machine, sweep_samples
 from cuelearn.mkl.optimum.problem import MKLProblem
 
-__all__ = ["BlockAscent", "BlockProblem"]
-
 # sweeps in a round over all features in memory, or over each chunk of computed ones
 SWEEPS = 4
 
@@ -32,8 +30,7 @@ def move(c, i, change, machine, blocks, theta, weighted):
 
 
 class BlockProblem(MKLProblem):
-    """An `MKLProblem` on a `FeatureBank`, with a hinge loss; solutions have blocks (n_features, n_classes) as
-    coefficients. Solvers keep dual variables only if it is `certified`."""
+    """An `MKLProblem` on a `FeatureBank`; solutions have blocks (n_features, n_classes) as coefficients."""
 
     explicit = True
 
@@ -49,7 +46,6 @@ class BlockProblem(MKLProblem):
         return blocks
 
     def norms_sq_of(self, blocks):
-        """Squared norms of the cues' parts of `blocks`."""
         parts = np.split(blocks, self.bank.starts[1:-1], axis=1)
         return self.factor * np.array([(part**2).sum() for part in parts])
 
@@ -57,7 +53,6 @@ class BlockProblem(MKLProblem):
         return self.norms_sq_of(self.blocks_of(dual_coef))
 
     def training_scores(self, coef, weights):
-        """Scores of all samples, in a pass."""
         scores = self.bank.zeros(self.n_classes)
         blocks = np.ascontiguousarray(coef.T)
         for samples, _, rows in self.bank.chunks(np.arange(self.bank.n_samples)):
@@ -69,7 +64,7 @@ class BlockProblem(MKLProblem):
 
 
 class BlockAscent(Ascent):
-    """`Ascent` for a `BlockProblem`: a round is some sweeps over the features of the working set."""
+    """`Ascent` for a `BlockProblem`: a round is some sweeps over the working set."""
 
     inner_share = 0.3  # a round costs nearly as much as a look at all samples
 
@@ -88,7 +83,7 @@ class BlockAscent(Ascent):
 
     @property
     def room(self):
-        return self.problem.bank.n_samples
+        return self.n
 
     def take(self, samples):
         self.samples = samples
@@ -98,8 +93,7 @@ class BlockAscent(Ascent):
         self.take(self.samples[self.B[self.samples].any(axis=1) | (margin < 1.0)])
 
     def round(self, target):
-        """Sweep over the working set: relative gap and margins as its samples saw them, whether weights may
-        move."""
+        """As in `Ascent`; gap and margins are as the samples saw them."""
         problem = self.problem
         bank = problem.bank
         W = self.samples
@@ -120,17 +114,18 @@ class BlockAscent(Ascent):
         return (self.value - bound) / self.value, solved, margin
 
     def _sweep(self, samples, rows, weights, tolerance, sweeps=SWEEPS):
-        """Sweeps in the order of the samples, `n` is that of all; returns the largest violation."""
+        """Sweeps in the order of the samples; returns the largest violation."""
         m = samples.size
         M = self.problem.n_classes
+        no_priors = np.zeros((M, 0))
         coef = np.asarray(self.B[samples])
         own = weights @ own_products(rows)
         kernel = np.lib.stride_tricks.as_strided(own, (m, m), (own.itemsize, 0))  # only its diagonal is read
         chunk = self.labels[samples], self.limits[samples], self.n
-        machine = Machine(kernel, *chunk, np.zeros((m, 0)), np.zeros((M, 0)))
+        machine = Machine(kernel, *chunk, np.zeros((m, 0)), no_priors)
         scratch = np.zeros((4, M)), np.empty(M, dtype=np.int64)
         sweep = with_steps(sweep_samples, (class_values, move))
-        state = coef, self.blocks, np.zeros((M, 0)), (rows, weights)
+        state = coef, self.blocks, no_priors, (rows, weights)
         _, worst, updates = sweep(machine, *state, *scratch, tolerance, sweeps, m * sweeps)
         self.B[samples] = coef
         self.n_updates += updates

@@ -11,7 +11,7 @@ equality at the next weights :math:`d_g = m_g / (\lambda \|m\|_p^{2-p} m_g^{p-1}
 = 0` the closed form of p-norm MKL.
 
 The alternation runs on a working set: the samples with a coefficient, and the worst inside the margin. Once
-its gap is a share of the whole one, all samples are checked for the certificate and for new members.
+its gap is a share of the whole one, all samples are checked.
 """
 
 import math
@@ -32,16 +32,6 @@ from cuelearn.kernels.rows import (
 )
 from cuelearn.kernels.tiles import gather_rows
 
-__all__ = [
-    "Machine",
-    "ascend",
-    "best_response",
-    "optimal_scaling",
-    "plain_machine",
-    "DualSolution",
-    "finish_dual",
-]
-
 # within this share of a sample's limit, a coefficient is at its bound
 ROUNDING = 1e-14
 # maximum sweeps, and updates per sample, between two face steps
@@ -54,15 +44,12 @@ FACE_HALVINGS = 12
 
 
 class Machine(NamedTuple):
-    """SVM: combined kernel (m, m), labels and limits (m,), divisor n, prior scores (m, K), their weights
-    (n_classes, K)."""
-
-    kernel: np.ndarray
+    kernel: np.ndarray  # (m, m)
     labels: np.ndarray
     limits: np.ndarray
-    n: int
-    priors: np.ndarray
-    of_priors: np.ndarray
+    n: int  # divisor
+    priors: np.ndarray  # (m, K)
+    of_priors: np.ndarray  # their weights, (n_classes, K)
 
 
 @njit(cache=True)
@@ -117,7 +104,7 @@ def best_response(gradient, upper, curvature, order, out):
 
 @njit(cache=True)
 def balance(b, label, limit):
-    """Make a sample's coefficients sum to 0: by the label's, at its limit by the largest other one."""
+    """Make coefficients sum to 0: by the label's, at its limit by the largest other one."""
     top = -1
     total = 0.0
     for c in range(b.shape[0]):
@@ -220,8 +207,7 @@ def project(coef, labels, limits, work, order):
 
 
 def face_step(machine, coef, scores, theta):
-    """Newton step on the face of the current point (conjugate gradients), projected, and halved until it
-    improves."""
+    """Newton step on the face of the point (conjugate gradients), projected, halved until it improves."""
     n = machine.n
     every = np.arange(len(coef))
     upper = np.zeros_like(coef)
@@ -311,8 +297,7 @@ def face_step(machine, coef, scores, theta):
 
 
 def optimal_scaling(margin, limits, quadratic, linear):
-    r"""Minimise :math:`s^2 quadratic + s\,linear + \frac1n \sum_i c_i [1 - s m_i]_+` over s; returns s and
-    the value."""
+    r"""The s of least :math:`s^2 quadratic + s\,linear + \frac1n \sum_i c_i [1 - s m_i]_+`, and this."""
     n = margin.size
     if quadratic + linear <= 0.0:
         return 1.0, float(limits @ np.maximum(0.0, 1.0 - margin)) / n
@@ -389,14 +374,14 @@ ROUNDS = 2000
 SWEEPS = 1000
 UPDATES = 50
 FIRST_UPDATES = 5
-# maximum rounds that weights wait for an unsolved SVM, which could make them cycle
+# maximum rounds that weights wait for an unsolved SVM
 PATIENCE = 1
 # SVM tolerance as share of the remaining gap, working set's as share of the wanted gap
 OWN_SHARE = 0.2
 NEAR_SHARE = 0.5
 # maximum distance of log weights from the largest
 LONGEST_WAY = 80.0
-# the same at the start: from far below a kernel would take many rounds to return
+# the same at the start
 FIRST_WAY = 3.0
 # step factors: while the gap falls, else, and of the longest step after a failure
 GROW = 1.5
@@ -411,7 +396,7 @@ LOOK_ROWS = 32
 WHOLE = 500
 # a support of at most this share of the samples is the first working set
 FEW = 0.3
-# largest working set over its support
+# largest working set, over its support
 GROWTH = 2.0
 # gap of a working set over that of all samples, before these are checked
 INNER_SHARE = 0.1
@@ -509,28 +494,26 @@ class Ascent:
 
     @property
     def room(self):
-        """Largest working set: of kernels on demand, what fits in memory."""
         bank = self.problem.bank
         if bank.resident:
             return bank.n_samples
         return max(LEAST_ROOM, int(math.sqrt(bank.memory / 16.0)))
 
     def take(self, samples):
-        """Set the working set: the whole bank if most samples are in it, else a copy if that fits."""
+        """Set the working set: the whole bank if most samples are in it."""
         bank = self.problem.bank
-        n = self.problem.bank.n_samples
+        n = bank.n_samples
         everything = bank.resident and (samples.size > n // 2 or n <= WHOLE)
-        self.samples = samples
         if everything:
             self.samples = np.arange(n)
+            self.near = bank
+            return
         copied = bank.n_kernels * samples.size**2 * np.dtype(bank.dtype).itemsize
-        resident = bank.resident or copied <= 0.5 * bank.memory
-        self.near = bank
-        if not everything:
-            self.near = bank.restrict(samples, resident=resident)
+        self.samples = samples
+        self.near = bank.restrict(samples, resident=bank.resident or copied <= 0.5 * bank.memory)
 
     def take_from(self, margin):
-        """Take samples with a coefficient or inside the margin, as many as fit; whether these are enough."""
+        """Take samples with a coefficient or inside the margin; whether as many as fit are enough."""
         support = self.B.any(axis=1)
         chosen = np.flatnonzero(support | (margin < 1.0))
         n_support = np.count_nonzero(support)
@@ -544,7 +527,7 @@ class Ascent:
         return enough
 
     def shrink(self, margin):
-        """Drop samples without coefficient beyond the margin, once they are many."""
+        """Drop samples without coefficient beyond the margin, if they are many."""
         kept = np.flatnonzero(self.B[self.samples].any(axis=1) | (margin < 1.0))
         if kept.size < 0.8 * self.samples.size and kept.size <= 0.5 * self.problem.bank.n_samples:
             if self.near.resident:
@@ -584,7 +567,7 @@ class Ascent:
         return (self.value - self._bound()) / self.value, solved, margin
 
     def _solve(self, kernel, B, scores, theta, priors, of_scores, tolerance):
-        """Ascend on the kernel, changing B, scores and theta; whether it is solved, and the updates."""
+        """Ascend, changing B, scores and theta; whether it is solved, and the updates."""
         W = self.samples
         n = self.problem.bank.n_samples
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.array(of_scores, order="C"))
@@ -623,7 +606,6 @@ class Ascent:
         return np.where(self.limits > 0.0, margin, np.inf)
 
     def _all_scores(self, weights):
-        """Scores of all samples at weights of the groups."""
         problem = self.problem
         n = problem.bank.n_samples
         of_kernels, of_scores = problem.split(problem.factor * weights)
@@ -640,13 +622,10 @@ class Ascent:
         return max(0.0, self.objective - self.bound)
 
     def reweigh(self, better):
-        r"""Next group weights; no usable group reaches 0, which it could not leave.
-
-        Near p = 1 the closed form is a short step. While the gap falls longer ones are taken, on the surface
-        :math:`\|d\|_{p/(2-p)} = 1/\lambda`.
-        """
+        r"""Next group weights; no usable group reaches 0, which it could not leave. Near p = 1, while the gap
+        falls, steps are longer than the closed form, on the surface :math:`\|d\|_{p/(2-p)} = 1/\lambda`."""
         problem = self.problem
-        p = self.problem.p
+        p = problem.p
         usable = self.usable
         with np.errstate(divide="ignore"):
             log_primal = np.where(self.norms > 0.0, self.log_weights + np.log(self.norms), -np.inf)
@@ -674,8 +653,7 @@ class Ascent:
 def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, time_limit=None, record=None):
     """Solve an MKL or transfer problem to a relative gap `tol`, from a dual point B (n_samples, n_classes).
 
-    With the hinge loss rows of B sum to 0, and only the label's entry is positive. `record(round, objective,
-    gap)` is called after each pass over all samples; `time_limit` is in seconds.
+    `record(round, objective, gap)` is called after each pass over all samples; `time_limit` is in seconds.
     """
     began = time.perf_counter()
     ascent = problem.ascent(dual_point, norms_sq)
@@ -715,7 +693,5 @@ def finish_dual(problem, dual_point, *, tol, norms_sq=None, max_rounds=ROUNDS, t
 
 
 def usable_groups(problem):
-    columns = np.broadcast_to(
-        np.any(problem.scores != 0.0, axis=0), (problem.n_classes, problem.scores.shape[1])
-    )
+    columns = np.tile(problem.scores.any(axis=0), (problem.n_classes, 1))
     return problem.join(problem.bank.diagonal.max(axis=1), columns.astype(np.float64)) > 0.0

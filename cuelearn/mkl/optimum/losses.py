@@ -11,12 +11,10 @@ target y, M outputs s (the class scores, or one number) and limit c (its weight)
 ``step``            :math:`\arg\max_b -c\,\ell^*(-b/c) - b^\top g - \frac\kappa2 \|b\|^2`, into `out`
 =================== ================================================================================
 
-With :math:`\kappa = 0` a step is c times a negative subgradient at g, which may be all that the papers'
-algorithms ask of a loss. A method is plain Python that numba compiles; it also runs uncompiled. Conjugates:
-Shalev-Shwartz and Zhang, JMLR 14 (2013), section 5, for M = 1.
+With :math:`\kappa = 0` a step is c times a negative subgradient at g. Conjugates: Shalev-Shwartz and Zhang,
+JMLR 14 (2013), section 5, for M = 1.
 
-Problem. With :math:`\theta^j = \frac1n \sum_i B_i \phi^j(x_i)`, of which `cuelearn.mkl.optimum.problem` is
-the case of the multiclass hinge,
+Problem. With :math:`\theta^j = \frac1n \sum_i B_i \phi^j(x_i)`,
 
 .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i c_i
     \ell(\bar w; x_i, y_i) \ge \max_B -\frac1n \sum_i c_i \ell^*(-B_i / c_i; y_i) - \frac{1}{2\lambda} \Big\|
@@ -24,8 +22,8 @@ the case of the multiclass hinge,
 
 Visits. The algorithms' bounds assume bounded subgradients, which the squared losses do not have. So a visit
 takes the subgradient at the scores after its step (an implicit update: Kulis and Bartlett, ICML 2010), with
-the curvature :math:`(q - 1) \eta \|\phi(x_i)\|_{2,q}^2` that bounds the link function's from above. Where the
-loss is linear this is the papers' step.
+the curvature :math:`(q - 1) \eta \|\phi(x_i)\|_{2,q}^2` that bounds the link function's. Where the loss is
+linear this is the papers' step.
 
 Ascent. For fixed group weights a sweep maximises over one row of B after the other. After `DEPTH` sweeps
 follows a Newton step for one output, and for more the best affine combination of the last points (Anderson
@@ -45,21 +43,6 @@ from cuelearn.core.formulas import competitor
 from cuelearn.expect import expect
 from cuelearn.kernels.rows import combine_rows, full_dot
 from cuelearn.mkl.optimum.dual import UPDATES, Ascent
-
-__all__ = [
-    "EpsilonInsensitive",
-    "Huber",
-    "Logistic",
-    "Squared",
-    "SquaredHinge",
-    "compiled_for",
-    "resolve_loss",
-    "LossAscent",
-    "add_response",
-    "ascend_loss",
-    "output_scores",
-    "respond",
-]
 
 
 class Squared(NamedTuple):
@@ -108,8 +91,7 @@ class Huber(NamedTuple):
         inside = min(distance, self.delta)
         return inside * (distance - 0.5 * inside)
 
-    def dual(self, row, target, limit):
-        return row[0] * target - 0.5 * row[0] ** 2 / limit
+    dual = Squared.dual
 
     def clip(self, row, target, limit):
         row[0] = min(max(row[0], -limit * self.delta), limit * self.delta)
@@ -311,8 +293,7 @@ LOSSES = {
 
 
 def resolve_loss(loss, target):
-    """A loss, or the one of a name, with float parameters, for a `target` "number" or "class"; or a
-    ValueError."""
+    """A loss, or the one of a name, with float parameters; `target` is "number" or "class"."""
     known = sorted(name for name, one in LOSSES.items() if one.target == target)
     if isinstance(loss, str):
         loss = LOSSES.get(loss, loss)
@@ -322,42 +303,24 @@ def resolve_loss(loss, target):
     return type(loss)(*numbers)
 
 
-# What compiled loops call. The implementations are the methods of the tuple's class.
-def value(self, scores, target):
-    return self.value(scores, target)
+def callable_method(name):
+    """A function for compiled loops that calls this method of a tuple."""
+
+    def call(self, *arguments):
+        return getattr(self, name)(*arguments)
+
+    # not strict: a loss may name its parameters as it likes
+    @overload(call, strict=False)
+    def _(self, *arguments):
+        return getattr(self.instance_class, name)
+
+    return call
 
 
-def dual(self, row, target, limit):
-    return self.dual(row, target, limit)
-
-
-def clip(self, row, target, limit):
-    return self.clip(row, target, limit)
-
-
-def step(self, gradient, curvature, target, limit, out):
-    return self.step(gradient, curvature, target, limit, out)
-
-
-# not strict: a loss may name its parameters as it likes
-@overload(value, strict=False)
-def _(self, scores, target):
-    return self.instance_class.value
-
-
-@overload(dual, strict=False)
-def _(self, row, target, limit):
-    return self.instance_class.dual
-
-
-@overload(clip, strict=False)
-def _(self, row, target, limit):
-    return self.instance_class.clip
-
-
-@overload(step, strict=False)
-def _(self, gradient, curvature, target, limit, out):
-    return self.instance_class.step
+value = callable_method("value")
+dual = callable_method("dual")
+clip = callable_method("clip")
+step = callable_method("step")
 
 
 @functools.cache
@@ -366,8 +329,8 @@ def _uncached(loop, cls):
 
 
 def compiled_for(loss, loop):
-    """A compiled loop for a loss; for one of another package without the cache on disk, which would not
-    see changes of its methods."""
+    """A compiled loop for a loss; for one of another package without the cache on disk, which would not see
+    changes."""
     if type(loss).__module__.startswith("cuelearn."):
         return loop
     return _uncached(loop, type(loss))
@@ -390,7 +353,7 @@ SMALL_SHARE = 0.1
 
 @inlined
 def output_scores(i, prefactor, run):
-    """Scores of a sample into `run.work.scores`; whether the label's is not the largest of several."""
+    """Scores into `run.work.scores`; whether the label's is not the largest of several."""
     dual_state = run.dual
     scores = run.work.scores
     n_active = dual_state.now.n_active
@@ -410,8 +373,8 @@ def output_scores(i, prefactor, run):
 
 @inlined
 def respond(i, smoothness, loss, response, run):
-    """The loss's negative subgradient into `response`, and the norm of the step; `smoothness` is the step
-    size times the link's."""
+    """Negative subgradient into `response`, and the norm of the step; `smoothness`: step size times the
+    link's."""
     cost = run.samples.cost[i]
     length_sq = 0.5 * run.samples.gradient_norm_sq[i]
     step(loss, run.work.scores, smoothness * cost * length_sq, run.samples.labels[i], 1.0, response)
@@ -445,8 +408,6 @@ def add_response(i, amount, response, run):
 
 
 class LossMachine(NamedTuple):
-    """Fixed-weight problem: kernel (m, m), targets and limits (m,), divisor n."""
-
     kernel: np.ndarray
     targets: np.ndarray
     limits: np.ndarray
@@ -492,7 +453,6 @@ def sweep_rows(loss, machine, coef, scores, work, threshold):
 
 @loop
 def sum_values(loss, scores, targets, limits):
-    """Sum of the weighted losses of score rows (m, M)."""
     total = 0.0
     for i in range(scores.shape[0]):
         total += limits[i] * value(loss, scores[i], targets[i])
@@ -501,7 +461,6 @@ def sum_values(loss, scores, targets, limits):
 
 @loop
 def sum_duals(loss, coef, targets, limits):
-    """Sum of the dual values of the rows (m, M)."""
     total = 0.0
     for i in range(coef.shape[0]):
         if limits[i] > 0.0:
@@ -520,8 +479,8 @@ def clip_rows(loss, coef, targets, limits):
 
 @loop
 def responses(loss, machine, coef, scores, damping, ends, out, slope):
-    """For one output: the rows that one update each would give, and minus their derivative by the gradient,
-    from central differences; scratch `ends` (3, 1)."""
+    """For one output: the rows that one update each would give, and minus their derivative by the gradient;
+    scratch `ends` (3, 1)."""
     for i in range(coef.shape[0]):
         limit = machine.limits[i]
         out[i] = slope[i] = 0.0
@@ -540,8 +499,8 @@ def responses(loss, machine, coef, scores, damping, ends, out, slope):
 
 def ascend_loss(loss, machine, coef, scores, tolerance, max_sweeps):
     """Dual ascent to a gap of about `tolerance`; changes `coef` (m, M) and `scores`, ``coef.T @ kernel / n``.
-    Returns whether it was reached, and the number of updates. The gap of a sweep, in which each row is seen
-    before its own update, may be far below that of its end point."""
+    Returns whether it was reached, and the number of updates. The gap of a sweep may be far below that of its
+    end point."""
     sweep = compiled_for(loss, sweep_rows)
     work = np.zeros((2, coef.shape[1]))
     threshold = SMALL_SHARE * tolerance
@@ -576,7 +535,7 @@ def own_gap(loss, machine, coef, scores):
 
 
 def extrapolate(loss, machine, coef, scores, path):
-    """Move to the affine combination of the points with the shortest combined step, if it is better."""
+    """Move to the affine combination of points with the shortest combined step, if it is better."""
     before = dual_value(loss, machine, coef, scores)
     pairs = zip(path, path[1:], strict=False)
     steps = np.array([(after[0] - earlier[0]).ravel() for earlier, after in pairs])
@@ -651,9 +610,8 @@ class LossAscent(Ascent):
 
     def _solve(self, kernel, B, scores, theta, priors, of_scores, tolerance):
         W = self.samples
-        problem = self.problem
-        machine = LossMachine(kernel, self.labels[W], self.limits[W], problem.bank.n_samples)
-        return ascend_loss(problem.loss, machine, B, scores, tolerance, UPDATES)
+        machine = LossMachine(kernel, self.labels[W], self.limits[W], self.problem.bank.n_samples)
+        return ascend_loss(self.problem.loss, machine, B, scores, tolerance, UPDATES)
 
     def _primal(self, weights, scores, labels, limits):
         loss = self.problem.weighted_loss(np.ascontiguousarray(scores), labels, limits)

@@ -18,7 +18,6 @@ times as many rounds.
 The step balances the two terms of the method's bound, :math:`K\|Z\|^2/s` and :math:`s \sum_k \|c_k\|^2`.
 """
 
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +29,6 @@ from cuelearn.expect import warn_user
 from cuelearn.kernels.features import score_rows
 from cuelearn.mkl.optimum.blocks import BlockAscent, BlockProblem
 from cuelearn.mkl.optimum.problem import Result
-
-__all__ = ["Message", "Partition", "Report", "scaled_bank", "solve_partitions"]
 
 # maximum rounds, and sweeps of a partition in a round
 ROUNDS = 2000
@@ -51,20 +48,18 @@ WEIGHT_CHANGE = 1e-10
 
 
 class Message(NamedTuple):
-    """To a partition; `state` are Z and its c, if it has lost its own. Matrices are in single precision."""
+    """To a partition. Matrices sent are in single precision."""
 
     number: int  # of the round, from 1
     candidate: np.ndarray  # (n_classes, n_features)
     step: float
     tolerance: float
-    state: tuple = ()
+    state: tuple = ()  # Z and its c, if it has lost its own
 
 
 class Report(NamedTuple):
-    """From a partition: its shares of the mean loss of the candidate, and of the sum of dual variables."""
-
-    loss: float
-    total: float
+    loss: float  # its share of the candidate's mean loss
+    total: float  # and of the sum of dual variables
     theta: np.ndarray  # (n_classes, n_features)
     n_updates: int
 
@@ -74,19 +69,17 @@ def scaled_bank(bank, moments, n):
 
     `moments` are those of all partitions, of n samples. `metric` (n_features,) has the eigenvalues.
     """
-    new = copy(bank.on())
+    new = bank.on()
     new.scaling = []
     metric = []
     for parts in zip(*moments, strict=True):
-        moment = sum(parts) / n
-        values, basis = moment, None
-        if moment.ndim == 2:
-            values, basis = np.linalg.eigh(moment)
+        values = sum(parts) / n
+        basis = 1.0
+        if values.ndim == 2:
+            values, basis = np.linalg.eigh(values)
         values = np.maximum(values, 0.0)
         values = values + (values.mean() or 1.0)
-        scaling = 1.0 / np.sqrt(values)
-        if basis is not None:
-            scaling = basis * scaling
+        scaling = basis * (1.0 / np.sqrt(values))
         new.scaling.append(scaling.astype(bank.dtype))
         metric.append(values)
     new.metric = np.concatenate(metric)
@@ -96,8 +89,7 @@ def scaled_bank(bank, moments, n):
 class Partition(BlockAscent):
     """The samples of a partition with their dual variables.
 
-    `bank` is a `scaled_bank`, `n` the number of samples in all partitions. The order of visits depends on
-    `seed`, the partition's number and the round's.
+    `bank` is a `scaled_bank`, `n` the number of samples in all partitions.
     """
 
     def __init__(self, bank, X, labels, class_weights, n, *, loss="multiclass", number=0, seed=0):
@@ -122,21 +114,19 @@ class Partition(BlockAscent):
         elif message.number != self.rounds + 1:
             return None
         self.rounds = message.number
-        factor = self.problem.factor
         bank = self.problem.bank
         candidate = message.candidate.astype(np.float64)
-        ones = np.ones(bank.n_kernels)
+        factors = np.full(bank.n_kernels, self.problem.factor)
         # scores are those of `step * blocks`
         start = (2.0 * candidate - self.primal) / message.step + self.theta - self.center
         self.blocks = start.copy()
         order = np.random.default_rng([*self.seed, self.rounds]).permutation(bank.n_samples)
         loss = 0.0
         for chosen, visits, rows in bank.chunks(bank.arranged(order)):
-            margin = margins(score_rows(rows, factor * ones, candidate), self.labels[chosen])
+            margin = margins(score_rows(rows, factors, candidate), self.labels[chosen])
             loss += float(self.limits[chosen] @ np.maximum(0.0, 1.0 - margin))
             rows = rows._replace(place=rows.place[visits])
-            weights = factor * message.step * ones
-            self._sweep(chosen[visits], rows, weights, message.tolerance, SWEEPS)
+            self._sweep(chosen[visits], rows, factors * message.step, message.tolerance, SWEEPS)
         self.theta += self.blocks - start
         sent = self.theta.astype(bank.dtype)
         self.primal += RELAXATION * (candidate - self.primal)
@@ -146,7 +136,7 @@ class Partition(BlockAscent):
 
 
 class Consensus:
-    """The coordinator: the primal point Z, the centers c of all partitions, and the best points so far."""
+    """The coordinator: Z in `primal`, c of all partitions in `centers`, the best points so far."""
 
     def __init__(self, problem, bank, n_partitions):
         self.problem = problem
@@ -167,7 +157,6 @@ class Consensus:
         return max(0.0, self.objective - self.bound)
 
     def round(self, ask):
-        """One round of all partitions; ``ask(message, state_of)`` returns their reports, in their order."""
         problem = self.problem
         K = len(self.centers)
         self.number += 1
@@ -196,7 +185,6 @@ class Consensus:
             self.step *= 0.5
 
     def _state(self, k):
-        """State of a partition that has lost its own."""
         self.bytes += 2 * self.primal.nbytes
         return self.primal, self.centers[k]
 
@@ -211,8 +199,8 @@ class Consensus:
         return np.divide(norms, slope, out=np.zeros_like(norms), where=norms > 0.0)
 
     def _least(self, point, shift):
-        r"""Minimum of :math:`g(W) + \|W - point\|^2 / (2 shift)`; g is majorised by quadratic functions, with
-        `_weights`, as in `cuelearn.mkl.optimum.dual`."""
+        r"""Minimum of :math:`g(W) + \|W - point\|^2 / (2 shift)`; g is majorised as in
+        `cuelearn.mkl.optimum.dual`."""
         problem = self.problem
         starts = self.bank.starts
         squares = problem.factor * (point**2).sum(axis=0) / self.bank.metric
@@ -228,7 +216,7 @@ class Consensus:
         return point * shrunk
 
     def point(self):
-        """Blocks (n_features, n_classes) of the features before scaling, and weights, of the best point."""
+        """Blocks (n_features, n_classes) of the features before scaling, and weights; the best ones."""
         norms = self._norms(self.best)
         weights = self._weights(norms)
         blocks = []
@@ -247,8 +235,7 @@ def solve_partitions(
     `problem`, a `BlockProblem`, has a sample for each class, with the number of its samples as weight; `bank`
     is a `scaled_bank`. ``ask(message, state_of)`` returns the `Report` of each partition, in their order; to
     one that returns None the message goes again, with ``state=state_of(k)``. With ``tol=None`` there are
-    `max_rounds`. A true result of ``callback(consensus, number)`` ends them. `history` has the bytes sent
-    both ways.
+    `max_rounds`. `history` has the bytes sent both ways.
 
     A round costs a partition three passes over its samples, O(n_features n_classes) a visit. Sums are in the
     order of the partitions: the same ones give the same bits wherever they are.

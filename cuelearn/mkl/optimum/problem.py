@@ -42,14 +42,12 @@ from cuelearn.mkl.optimum.losses import (
     sum_values,
 )
 
-__all__ = ["MKLProblem", "Certificate", "objective", "duality_gap"]
-
 # below this share of nonzero coefficients scores are sparse sums, in double precision
 SPARSE = 0.1
 
 
 class Certificate(NamedTuple):
-    """Objective of a primal point, value of a dual point, and their difference, the `gap`.
+    """Objective of a primal point, value of a dual point, and their difference.
 
     Examples
     --------
@@ -96,7 +94,7 @@ class Result(NamedTuple):
     >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, Result, solve_om2
-    >>> result = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2), n_epochs=2)
+    >>> result = solve_om2(MKLProblem(KernelBank.from_stack(np.eye(4)), [0, 0, 1, 1], 2), n_epochs=2)
     >>> isinstance(result, Result), result.n_iter, result.dual_coef.shape
     (True, 2, (4, 2))
     """
@@ -124,7 +122,7 @@ class Point(NamedTuple):
 
 
 class MKLProblem:
-    """One MKL training problem: kernels, labels and regularisation.
+    """One MKL training problem.
 
     Parameters
     ----------
@@ -141,10 +139,9 @@ class MKLProblem:
     loss : {"multiclass", "hinge"}
     scores : ndarray of float64, shape (n_samples, K), optional
         Prior scores: one scalar group per class and score (thesis 6.2); with the hinge loss one per score.
-    sample_weight : array-like of float >= 0, shape (n_samples,), optional
-        Loss weights s, default 1; their sum W replaces n in the regularisation.
-    class_weight : None, "balanced", "positive" or dict
-        Loss weights c of the classes, see `cuelearn.core.samples`; dict keys are class indices.
+    sample_weight, class_weight
+        Loss weights s >= 0, shape (n_samples,), of sum W, and c, see `cuelearn.core.samples`; keys of a dict
+        are class indices, and "positive" weights the second of two classes.
 
     Attributes
     ----------
@@ -155,24 +152,18 @@ class MKLProblem:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> problem = MKLProblem(bank, y, n_classes=3, C=10)
-    >>> problem.p, problem.n_groups, round(problem.regularization, 6)
-    (2.0, 2, 0.000667)
+    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)), [0, 0, 1, 1], n_classes=2, C=10)
+    >>> problem.p, problem.n_groups, problem.regularization
+    (2.0, 1, 0.025)
     """
 
-    # kernels may be skipped, and samples visited without all their rows
-    many_kernels = True
-    # stochastic loops may maintain class scores
-    keeps_scores = True
-    # blocks of features in place of kernel rows, see `BlockProblem`
-    explicit = False
-    # solvers keep dual variables
-    certified = True
+    many_kernels = True  # kernels may be skipped, and samples visited without all their rows
+    keeps_scores = True  # stochastic loops may maintain class scores
+    explicit = False  # blocks of features in place of kernel rows, see `BlockProblem`
+    certified = True  # solvers keep dual variables
 
     def __init__(
         self,
@@ -200,9 +191,9 @@ class MKLProblem:
         if scores is None:
             scores = np.zeros((n, 0))
         self.scores = np.ascontiguousarray(expect("scores", scores, shape=(n, "k"), least=0))
-        self.rows = 1
-        if loss != "hinge":
-            self.rows = self.n_classes
+        self.rows = self.n_classes
+        if loss == "hinge":
+            self.rows = 1
         self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
         self.p, self.q = self._resolve_p(p)
         sample_weight = check_sample_weight(sample_weight, n)
@@ -220,7 +211,7 @@ class MKLProblem:
         return resolve_p(p, self.n_groups)
 
     def visits(self, hinge, general):
-        """The loop to run, of one for the hinge losses and one for any loss, with its first parameters."""
+        """The loop to run, of these for the hinge losses and for any, and its first parameters."""
         return (hinge,)
 
     def score_blocks(self, coef):
@@ -239,7 +230,7 @@ class MKLProblem:
         return np.concatenate([kernel_values, values.ravel()])
 
     def training_scores(self, coef, weights):
-        """Training scores for the primal blocks ``weights[j] * theta^j``."""
+        """For the primal blocks ``weights[j] * theta^j``."""
         of_kernels, of_scores = self.split(weights)
         scores = self.factor * self._kernel_scores(coef, of_kernels)
         if self.scores.shape[1]:
@@ -248,7 +239,7 @@ class MKLProblem:
 
     def _kernel_scores(self, coef, kernel_weights):
         bank = self.bank
-        n = self.bank.n_samples
+        n = bank.n_samples
         active = np.flatnonzero(kernel_weights)
         support = np.flatnonzero(coef.any(axis=1))
         scores = np.zeros((n, coef.shape[1]))
@@ -281,13 +272,13 @@ class MKLProblem:
         return self.join(self.factor * kernel_norms_sq(self.bank, coef), self.score_blocks(coef) ** 2)
 
     def point(self, coef, weights, norms_sq=None):
-        """The `Point` of coefficients and weights; `norms_sq` is of the blocks ``theta^g``."""
+        """`norms_sq` is of the blocks ``theta^g``."""
         if norms_sq is None:
             norms_sq = self.block_norms_sq(coef)
         return Point(coef, weights, weights * np.sqrt(norms_sq), self.training_scores(coef, weights))
 
     def primal(self, point):
-        """Objective P; the point must have scores."""
+        """Objective P of a point with scores."""
         return self.regularizer(point.norms) + self.mean_loss(point.scores)
 
     def mean_loss(self, scores):
@@ -342,7 +333,6 @@ class MKLProblem:
         return a
 
     def ascent(self, dual_coef, norms_sq=None):
-        """A dual ascent that starts from B."""
         return Ascent(self, dual_coef, norms_sq)
 
     def primal_weights(self, norms):
@@ -372,7 +362,7 @@ class LossProblem(MKLProblem):
     >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import LossProblem, solve_ufo
-    >>> problem = LossProblem(KernelBank.from_stack(np.eye(4)[None]), [0.0, 1.0, 2.0, 3.0], "squared", C=1)
+    >>> problem = LossProblem(KernelBank.from_stack(np.eye(4)), [0.0, 1.0, 2.0, 3.0], "squared", C=1)
     >>> result = solve_ufo(problem, tol=1e-9, finish=True)
     >>> result.dual_coef.ravel() * result.kernel_weights  # ridge regression on the identity: y / 2
     array([0. , 0.5, 1. , 1.5])
@@ -381,17 +371,16 @@ class LossProblem(MKLProblem):
     keeps_scores = False
 
     def __init__(self, bank, targets, loss, n_outputs=1, **options):
-        of_numbers = n_outputs == 1
-        if of_numbers:
-            targets = expect("targets", targets, shape=("n_samples",))
-        else:
-            targets = expect(
-                "targets", targets, kind="whole", shape=("n_samples",), low=0, high=n_outputs - 1
-            )
-        targets = np.ascontiguousarray(targets)
-        super().__init__(bank, np.zeros(targets.shape) if of_numbers else targets, n_outputs, **options)
-        self.loss = resolve_loss(loss, "number" if of_numbers else "class")
-        self.labels = targets
+        kind = "number"
+        limits = {}
+        if n_outputs > 1:
+            kind = "class"
+            limits = {"kind": "whole", "low": 0, "high": n_outputs - 1}
+        targets = expect("targets", targets, shape=("n_samples",), **limits)
+        labels = targets if n_outputs > 1 else np.zeros(targets.shape)
+        super().__init__(bank, labels, n_outputs, **options)
+        self.loss = resolve_loss(loss, kind)
+        self.labels = np.ascontiguousarray(targets)
 
     def visits(self, hinge, general):
         return compiled_for(self.loss, general), self.loss, np.zeros(self.n_classes)
@@ -460,7 +449,7 @@ def objective(kernels, y, dual_coef, kernel_weights, **options):
     dual_coef, kernel_weights : ndarray, shape (n_samples, n_classes) and (n_kernels,)
         As in estimators: class scores are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
     **options
-        p, C, alpha, loss of `MKLProblem`; sample_weight and class_weight as in estimators.
+        p, C, alpha, loss, sample_weight and class_weight, as in estimators.
 
     Notes
     -----

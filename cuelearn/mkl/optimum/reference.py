@@ -12,8 +12,6 @@ from cuelearn.kernels.rows import quadratic_forms
 from cuelearn.mkl.optimum.dual import ROUNDS, finish_dual
 from cuelearn.mkl.optimum.problem import Result
 
-__all__ = ["solve_reference", "common_objective"]
-
 
 def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, start=None, verbose=False):
     """Solve the MKL problem, see `MKLProblem`, to a certified relative gap.
@@ -24,7 +22,7 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
     tol : float
         Stop at this relative duality gap.
     max_rounds, time_limit : int, and float or None
-        Maximum alternations of SVM and group weights; seconds.
+        Alternations of SVM and group weights; seconds.
     start : ndarray, shape (n_samples, n_classes), optional
         A dual point, default 0.
     verbose : bool
@@ -46,16 +44,14 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, solve_reference
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bank = KernelBank([("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])], X)
-    >>> result = solve_reference(MKLProblem(bank, y, 3, C=10), tol=1e-3)
+    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)), [0, 0, 1, 1], 2, C=10)
+    >>> result = solve_reference(problem, tol=1e-3)
     >>> result.converged, bool(result.dual_gap <= 1e-3 * result.objective)
     (True, True)
     """
-    n = problem.bank.n_samples
     run = Run(verbose=verbose)
     certifiable = not problem.bank.indefinite
 
@@ -63,14 +59,13 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
         run.add(epoch=number, objective=value, dual_gap=gap if certifiable else np.nan)
 
     if start is None:
-        start = np.zeros((n, problem.n_classes))
+        start = np.zeros((problem.bank.n_samples, problem.n_classes))
     options = {"tol": tol, "max_rounds": max_rounds, "time_limit": time_limit}
     with run.under_bar("reference", unit="look"):
         solution = finish_dual(problem, start, record=record, **options)
+    gap = np.nan
     if certifiable:
         gap = solution.gap
-    else:
-        gap = np.nan
     relative = gap / max(solution.objective, np.finfo(float).tiny)
     if relative > tol:
         warn_user(
@@ -93,7 +88,6 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, st
 
 
 def block_norms(model):
-    """Norms over all classes, per kernel and prior score."""
     if hasattr(model, "block_norms_"):  # for two classes, norms of their difference
         return model.block_norms_ * np.sqrt(kernel_factor("hinge", 2) if model.classes_.size == 2 else 1.0)
     bank = getattr(model, "bank_", None)
@@ -103,8 +97,7 @@ def block_norms(model):
     support = model.bank_support_
     if coef.ndim == 3:  # coefficients per kernel
         kernels = range(bank.n_kernels)
-        forms = [quadratic_forms(bank.select(np.array([j])), coef[:, j], support) for j in kernels]
-        forms = np.concatenate(forms)
+        forms = np.concatenate([quadratic_forms(bank.select([j]), coef[:, j], support) for j in kernels])
     else:
         forms = quadratic_forms(bank, coef, support)
     return np.sqrt((np.atleast_2d(model.kernel_weights_).T ** 2 * forms).sum(axis=1))
@@ -118,8 +111,8 @@ def common_objective(
     .. math:: \frac\lambda2 \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i
         \Big[1 - s_{y_i}(x_i) + \max_{y' \ne y_i} s_{y'}(x_i)\Big]_+, \qquad \lambda = \frac{1}{C n},
 
-    with a block :math:`w^j = [w^j_1, \dots, w^j_M]` per kernel, of the hyperplanes of all classes. Biases are
-    not penalised. One-against-all methods aim at margins of 2, this loss at 1.
+    with a block :math:`w^j = [w^j_1, \dots, w^j_M]` per kernel. Biases are not penalised. One-against-all
+    methods aim at margins of 2, this loss at 1.
 
     Parameters
     ----------
@@ -172,9 +165,6 @@ def common_objective(
     labels = labels_within(y, model.classes_)
     sample_weight = check_sample_weight(sample_weight, len(y))
     weights = loss_weights(sample_weight, class_weight, model.classes_, labels)
-    if sample_weight is None:
-        total = len(y)
-    else:
-        total = sample_weight.sum()
+    total = len(y) if sample_weight is None else sample_weight.sum()
     losses = mean_loss(scores, labels, 1.0 if weights is None else weights * (len(y) / total))
     return 0.5 * float(group_norm(norms, p)) ** 2 / (C * total) + alpha * float(norms.sum()) + losses

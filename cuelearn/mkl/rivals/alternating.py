@@ -2,12 +2,10 @@ r"""SVMs in turn with kernel weights: SILP, SimpleMKL and p-norm MKL for each cl
 
 The problem of a class, against the rest and with a bias, is that of `LpMKL` for p in [1, 2], with the dual
 :math:`\max_a \sum_i a_i - \frac12 \|(a^\top Y K_j Y a)_j^{1/2}\|_q^2` over :math:`0 \le a_i \le C`,
-:math:`a^\top y = 0`. For fixed kernel weights *d* libsvm solves it; `BinarySubproblem.move` updates *d*.
-MC-MKL (Zien and Ong) has one multiclass SVM.
+:math:`a^\top y = 0`. For fixed kernel weights *d* libsvm solves it. MC-MKL has one multiclass SVM.
 """
 
 import math
-from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +23,7 @@ from cuelearn.mkl.optimum.problem import MKLProblem, Result, weights_of
 from cuelearn.mkl.rivals.perclass import ClassSubproblem, CuttingPlanes, PerClassMKL, documented, run_classes
 from cuelearn.mkl.rivals.svm import fit_svc, is_hard
 
-__all__ = ["LpMKL", "SILPMKL", "SimpleMKL", "MCMKL", "solve_mc_mkl"]
-
-# libsvm's first and smallest tolerance, tightened only when the SVM's own gap dominates
+# libsvm's first and smallest tolerance
 SVM_TOLERANCE = 1e-3
 SMALLEST_TOLERANCE = 1e-9
 # largest share of the wanted gap due to the SVM
@@ -54,8 +50,7 @@ class Solution(NamedTuple):
 
 
 def best_multiple(margins, quadratic, C, weights=None):
-    r"""The t > 0 that minimises :math:`\frac{t^2}{2} Q + C \sum_i c_i [1 - t m_i]_+`, exactly; 1 instead of
-    0.
+    r"""The t > 0 that minimises :math:`\frac{t^2}{2} Q + C \sum_i c_i [1 - t m_i]_+`; 1 instead of 0.
 
     libsvm's float32 kernel shifts the margins :math:`m_i` by 1e-7 or more; at large C these losses exceed the
     norm.
@@ -71,27 +66,19 @@ def best_multiple(margins, quadratic, C, weights=None):
     # C times the sum of the margins below 1 once the largest 0, 1, 2, ... exceed it
     pull = C * (weighted[margins < 0.0].sum() + np.r_[np.cumsum(weighted[order[::-1]])[::-1], 0.0])
     k = int(np.argmax(np.r_[quadratic / positive >= pull[1:], True]))
-    low = 0.0
-    if k > 0:
-        low = 1.0 / positive[k - 1]
-    if k < positive.size:
-        high = 1.0 / positive[k]
-    else:
-        high = np.inf
-    multiple = min(max(pull[k] / quadratic, low), high)
+    knots = np.r_[0.0, 1.0 / positive, np.inf]
+    multiple = min(max(pull[k] / quadratic, knots[k]), knots[k + 1])
     if multiple > 0.0:
         return multiple
     return 1.0
 
 
 class BinaryMKL(NamedTuple):
-    """Binary problems, one per row of `signs`, with p in [1, 2]; `weights` are factors on C."""
-
     bank: object
-    signs: np.ndarray
+    signs: np.ndarray  # a row per problem
     C: float
-    p: float
-    weights: np.ndarray | None = None
+    p: float  # in [1, 2]
+    weights: np.ndarray | None  # factors on C
 
 
 class BinarySubproblem(ClassSubproblem):
@@ -101,10 +88,9 @@ class BinarySubproblem(ClassSubproblem):
 
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
+        power = np.inf
         if problem.p < 2.0:
             power = problem.p / (2.0 - problem.p)
-        else:
-            power = np.inf
         n_kernels = problem.bank.n_kernels
         self.weights = np.full(n_kernels, n_kernels ** (-1.0 / power))  # equal and feasible
         self.tolerance = SVM_TOLERANCE
@@ -114,7 +100,7 @@ class BinarySubproblem(ClassSubproblem):
             self.loss_weights = problem.weights[k]
 
     def svm(self, weights):
-        """The `Solution` at some weights and libsvm's current tolerance, cached."""
+        """The `Solution` at libsvm's current tolerance, cached."""
         if self.solution is not None and np.array_equal(self.solution.weights, weights):
             return self.solution
         signs = self.problem.signs[self.k]
@@ -148,7 +134,7 @@ class BinarySubproblem(ClassSubproblem):
         return solution.total - 0.5 * (group_norm(np.sqrt(norms_sq), p / (p - 1.0)) ** 2)
 
     def solve(self):
-        """SVM at the current weights, accurate enough for the gap."""
+        """SVM at the current weights, accurate enough."""
         while True:
             solution = self.svm(self.weights)
             own = solution.primal(self.problem.C) - solution.dual
@@ -180,8 +166,7 @@ class BinarySubproblem(ClassSubproblem):
 
 @parameters
 class OneVersusAllMKL(PerClassMKL):
-    """Base of SILP, SimpleMKL and p-norm MKL. Objectives and gaps are divided by C times the sum of the
-    sample weights."""
+    """Objectives and gaps are divided by C times the sum of the sample weights."""
 
     C: float = 10.0
     tol: float = 1e-3
@@ -230,12 +215,11 @@ class SILPMKL(OneVersusAllMKL):
 
     Parameters
     ----------
-    $kernels $C $class_weight $tol $max_iter $missing $normalize $memory $n_jobs $callback $verbose
+    $kernels $rounds $n_jobs $callback $verbose
 
     Attributes
     ----------
-    $classes_ $kernel_weights_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_
-    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
+    $of_classes_ $intercept_
 
     Notes
     -----
@@ -311,7 +295,7 @@ class ReducedGradientSubproblem(BinarySubproblem):
         self.solution = best
 
     def search(self, d, direction, limit):
-        """Golden section search for the smallest J on (0, limit): weights and SVM."""
+        """Golden section search on (0, limit): weights and SVM."""
         tried = {}
 
         def at(length):
@@ -381,12 +365,11 @@ class SimpleMKL(OneVersusAllMKL):
 
     Parameters
     ----------
-    $kernels $C $class_weight $tol $max_iter $missing $normalize $memory $n_jobs $callback $verbose
+    $kernels $rounds $n_jobs $callback $verbose
 
     Attributes
     ----------
-    $classes_ $kernel_weights_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_
-    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
+    $of_classes_ $intercept_
 
     Notes
     -----
@@ -439,13 +422,12 @@ class LpMKL(OneVersusAllMKL):
     p : float in (1, 2] or "auto", default 1.25
         Exponent of the group norm, as in `OBSCURE`. Kloft et al. constrain :math:`\|d\|_{p'} \le 1` with
         :math:`p' = p/(2-p)`; p = 2 is :math:`p' = \infty`, equal weights.
-    $C $class_weight $tol $max_iter $missing $normalize $memory $n_jobs $callback $verbose
+    $rounds $n_jobs $callback $verbose
 
     Attributes
     ----------
     p_ : float
-    $classes_ $kernel_weights_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_
-    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
+    $of_classes_ $intercept_
 
     Notes
     -----
@@ -478,7 +460,7 @@ class LpMKL(OneVersusAllMKL):
 
 # of the SVM per round
 SWEEPS = 1000
-# largest share of the wanted gap, or of a part of the remaining gap, due to the SVM
+# largest share of the wanted gap, or of part of the remaining one, due to the SVM
 MACHINE_SHARE = 0.5
 # rounds without a gap reduced by a tenth until a hard problem is abandoned
 PATIENCE = 10
@@ -512,20 +494,17 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     idle = 0
 
     def result():
-        point = (best[1] / n, best[2] / lam)
+        point = best[1] / n, best[2] / lam
         done = certifiable and bool(relative <= tol)
-        known = gap
-        if not certifiable:
-            known = np.nan
+        known = gap if certifiable else np.nan
         return Result(*point, run.history(), best[0], known, step, updates, converged=done)
 
     for step in run.rounds(max_iter, "MCMKL"):
         kernel = combined_kernel(bank, d, problem.factor / lam)
         scores = np.ascontiguousarray((kernel @ B).T / n)
+        value = problem.mean_loss_at_zero
         if np.isfinite(best[0]):
             value = best[0]
-        else:
-            value = problem.mean_loss_at_zero
         own = precision * max(0.3 * relative, tol) * value
         machine = plain_machine(kernel, labels, problem.n_classes, problem.limits)
         _, _, done = ascend(machine, B, scores, no_theta, own, SWEEPS, np.iinfo(int).max, own)
@@ -617,12 +596,10 @@ class MCMKL(CombinedKernel, KernelClassifier):
     (1, True)
     """
 
-    kernels: object = field(default=None, kw_only=False)
     C: float = 10.0
     class_weight: object = None
     tol: float = 1e-3
     max_iter: int = 500
-    normalize: bool = True
     memory: float = 2e9
     callback: object = None
     verbose: bool = False

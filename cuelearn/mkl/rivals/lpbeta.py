@@ -10,7 +10,6 @@ With decision values :math:`f_{m,c}(x)` of kernel *m* for class *c*, and :math:`
 The sample weights :math:`s_i`, default 1, have the sum W.
 """
 
-from dataclasses import field
 from numbers import Real
 from typing import NamedTuple
 
@@ -30,11 +29,9 @@ from cuelearn.mkl.rivals.perclass import check_solved
 from cuelearn.mkl.rivals.single import FOLDS, kernel_alone, stratified_folds
 from cuelearn.mkl.rivals.svm import one_versus_rest, problem_weights, targets_of
 
-__all__ = ["LPBeta", "solve_lp_beta"]
-
 NU_GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SHARE = Number(Real, 0, 1, closed="neither")
-# maximum wrong classes added per sample and round; measured: fewer cost rounds, more cost columns
+# maximum wrong classes added per sample and round (measured)
 ADDED = 3
 # above this number of weights the interior-point method is faster (measured)
 MANY_WEIGHTS = 500
@@ -81,7 +78,7 @@ class MarginProgram:
         self.scale = float(np.abs(outputs).max()) or 1.0
         self.samples = np.arange(self.n_samples)
         self.caps = sample_weight
-        self.total = float(self.caps.sum())
+        self.total = float(sample_weight.sum())
         scores = outputs.mean(axis=0)
         scores[self.samples, labels] = -np.inf
         self.used = np.zeros(scores.shape, dtype=np.bool_)
@@ -137,7 +134,7 @@ class MarginProgram:
         )
         several = np.flatnonzero(np.bincount(i, minlength=self.n_samples) > 1)
         caps = every[several]
-        # HiGHS's tolerances are absolute: the variables are a times nu W, around 1
+        # HiGHS's tolerances are absolute: the variables are a nu W, around 1
         program = {
             "c": np.r_[np.zeros(n_rows), np.ones(n_sums)],
             "A_ub": sparse.vstack([sparse.hstack([products, -sums]), caps]).tocsc(),
@@ -172,7 +169,7 @@ class MarginProgram:
         return sparse.csr_array((np.stack([own, -other]).ravel(), places), shape=shape)
 
     def feasible(self, point, i, share):
-        """Make the dual point exactly feasible: at most `caps` per sample, `share` in all."""
+        """Make the dual point feasible: at most `caps` per sample, `share` in all."""
         point = np.clip(point, 0.0, self.caps[i])
         point /= np.maximum(1.0, np.bincount(i, point, self.n_samples) / self.caps)[i]
         total = point.sum()
@@ -185,7 +182,7 @@ class MarginProgram:
 
 
 def solve_lp_beta(outputs, labels, nu, per_class=False):
-    """Solve the linear program of LP-beta, or of LP-B with `per_class`, exactly.
+    """Solve the linear program of LP-beta, or of LP-B with `per_class`.
 
     Parameters
     ----------
@@ -209,13 +206,13 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
 
     Notes
     -----
-    Time on one core: 0.05 s for 300 samples, 39 kernels, 10 classes; 1 to 5 s for 3,060 samples, 39 kernels,
-    102 classes, 50 s with weights per class.
+    Time on one core, 39 kernels: 0.05 s for 300 samples, 10 classes; 1 to 5 s for 3,060 samples, 102 classes,
+    50 s with weights per class.
 
     References
     ----------
-    Gehler and Nowozin, On feature combination for multiclass object classification, ICCV 2009. Binary
-    program: Demiriz, Bennett and Shawe-Taylor, Machine Learning 46 (2002).
+    Gehler and Nowozin, ICCV 2009. Binary program: Demiriz, Bennett and Shawe-Taylor, Machine Learning 46
+    (2002).
 
     Examples
     --------
@@ -259,10 +256,10 @@ def weight_right(scores, labels, weights):
 class LPBeta(KernelClassifier):
     r"""LP-beta and LP-B: SVMs on single kernels, their decision values weighted by a linear program.
 
-    The score of class *c* is :math:`\sum_m \beta_m f_{m,c}(x)`, with :math:`f_{m,c}` the decision value, bias
-    included, of an SVM of class *c* against the rest on kernel *m*. The weights maximise the mean of the
-    smallest margins (`solve_lp_beta`) on cross-validated decision values; then the SVMs of the kernels with
-    nonzero weight are trained on all samples.
+    The score of class *c* is :math:`\sum_m \beta_m f_{m,c}(x)`, with :math:`f_{m,c}` the decision value of an
+    SVM of class *c* against the rest on kernel *m*. The weights maximise the mean of the smallest margins
+    (`solve_lp_beta`) on cross-validated decision values; then the SVMs of the kernels with weight are trained
+    on all samples.
 
     Parameters
     ----------
@@ -301,8 +298,8 @@ class LPBeta(KernelClassifier):
     -----
     Cost: ``5 * n_kernels * n_classes`` SVMs on a share of the samples, ``n_classes`` per kernel with weight,
     and 51 linear programs with ``nu="cv"``, else one. Memory: one (n, n) matrix and a part of it per thread,
-    and ``8 * n_kernels * n * n_classes`` bytes. A weight of 2 is not
-    exactly the sample twice, as folds may separate the copies.
+    and ``8 * n_kernels * n * n_classes`` bytes. A weight of 2 is not exactly the sample twice, as folds may
+    separate the copies.
 
     References
     ----------
@@ -319,13 +316,11 @@ class LPBeta(KernelClassifier):
     (True, True)
     """
 
-    kernels: object = field(default=None, kw_only=False)
     C: float = 10.0
     class_weight: object = None
     nu: float | str = "cv"
     per_class: bool = False
     folds: object = None
-    normalize: bool = True
     memory: float = 2e9
     n_jobs: int | None = None
     random_state: object = 0
@@ -342,9 +337,6 @@ class LPBeta(KernelClassifier):
         self.folds_ = folds
         targets = targets_of(labels, self.classes_.size)
         weights = problem_weights(targets, sample_weight, self.class_weight, self.classes_, labels)
-        n_machines = 1
-        if self.classes_.size != 2:
-            n_machines = self.classes_.size
         outputs = self._fold_outputs(labels, folds, weights)
         counts = np.zeros(labels.size)
         tested = np.concatenate([test for _, test in folds])
@@ -358,7 +350,7 @@ class LPBeta(KernelClassifier):
         self.dual_gap_ = np.nan if self.bank_.indefinite else solution.dual_gap
         self.converged_ = bool(self.dual_gap_ <= CLOSED * np.abs(outputs).max())
         n_fits = len(outputs) * len(folds) + self._fit_machines(labels, weights)
-        self.n_updates_ = n_fits * n_machines
+        self.n_updates_ = n_fits * len(targets)
 
     def _fold_outputs(self, labels, folds, weights):
         """Cross-validated decision values (n_kernels, n, n_classes)."""
@@ -374,7 +366,7 @@ class LPBeta(KernelClassifier):
         return outputs
 
     def _weigh(self, outputs, labels, folds, counts):
-        """Choose nu, then the weights; samples of count 0 have no margins."""
+        """Choose nu, then weights; samples of count 0 have no margins."""
         costs = loss_weights(counts, self.class_weight, self.classes_, labels)
 
         def program(rows):
@@ -399,7 +391,7 @@ class LPBeta(KernelClassifier):
         return solution
 
     def _fit_machines(self, labels, weights):
-        """Train the kernels with weight on all samples; returns their number."""
+        """Train the kernels with weight; returns their number."""
         n_kernels = self.bank_.n_kernels
         n_classes = self.classes_.size
         active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
@@ -407,8 +399,9 @@ class LPBeta(KernelClassifier):
         self.intercepts_ = np.zeros((n_kernels, n_classes))
         for k, j in enumerate(progress(active, name="SVMs of all samples", verbose=self.verbose)):
             kernel = kernel_alone(self.bank_, j)
-            machines = one_versus_rest(kernel, labels, n_classes, self.C, self.n_jobs, weights)
-            coefs[k], self.intercepts_[j] = machines
+            coefs[k], self.intercepts_[j] = one_versus_rest(
+                kernel, labels, n_classes, self.C, self.n_jobs, weights
+            )
         self.support_ = np.flatnonzero(coefs.any(axis=(0, 2)))
         self.dual_coefs_ = np.zeros((n_kernels, self.support_.size, n_classes))
         self.dual_coefs_[active] = coefs[:, self.support_]

@@ -3,9 +3,8 @@ r"""One binary problem per class on the same kernels: labels, rounds over classe
 A class without positive or without negative training samples (with weight) is not trained: its score is the
 constant -1 or 1, its kernel weights are 0, and means over classes exclude it (NIPS 2010).
 
-With own kernel weights for each class, a *round* is one step of every unconverged class. A method is a
-generator of one step (`ClassSubproblem.step`) that yields coefficients c to get :math:`c^\top K_j c`,
-computed for all classes in one read of the kernels.
+A *round* is one step of every unconverged class, a generator (`ClassSubproblem.step`) that yields
+coefficients c to get :math:`c^\top K_j c`, computed for all classes in one read of the kernels.
 
 For a fixed SVM dual point the dual value is affine in the kernel weights *d*: MKL with :math:`\|\bar
 w\|_{2,1}` is :math:`\min_{d \ge 0, \sum_j d_j = 1} \max_t s_t - \sum_j d_j g_{tj}`, with one function (*cut*)
@@ -13,7 +12,6 @@ per solved SVM (`CuttingPlanes`, of SILP and MC-MKL).
 """
 
 import functools
-from dataclasses import field
 from numbers import Real
 from typing import NamedTuple
 
@@ -30,27 +28,10 @@ from cuelearn.core.samples import class_weights
 from cuelearn.expect import expect, expect_shape, warn_user
 from cuelearn.kernels.rows import quadratic_forms
 from cuelearn.mkl.base import KernelClassifier, two_columns
-from cuelearn.mkl.rivals.svm import problem_weights
-
-__all__ = [
-    "CuttingPlanes",
-    "MultiLabelMKL",
-    "is_indicator",
-    "learnable",
-    "mean_auc",
-    "numbers_of",
-    "signs_of",
-    "ClassSubproblem",
-    "ClassPoint",
-    "ClassesResult",
-    "PerClassMKL",
-    "documented",
-    "run_classes",
-]
+from cuelearn.mkl.rivals.svm import problem_weights, targets_of
 
 
 def check_solved(solution):
-    """RuntimeError if HiGHS failed."""
     if solution.status != 0:
         raise RuntimeError(f"the linear program over the kernel weights failed: {solution.message}")
 
@@ -65,16 +46,15 @@ class CuttingPlanes:
         self._slopes = []
 
     def add(self, constant, slopes):
-        """Add the cut ``constant - d @ slopes``."""
-        self._constants.append(float(constant))
-        self._slopes.append(np.array(slopes, dtype=np.float64))
+        self._constants.append(constant)
+        self._slopes.append(slopes)
 
     def solve(self):
         """Minimise the largest cut over the simplex; RuntimeError if HiGHS fails."""
         slopes = np.array(self._slopes)
         constants = np.array(self._constants)
-        # HiGHS has absolute tolerances (1e-7) and drops coefficients below 1e-9, but early cuts are steep,
-        # late ones flat: scale rows to around 1; the unit of the value is the flattest cut's size
+        # HiGHS has absolute tolerances (1e-7) and drops coefficients below 1e-9, but early cuts are steep:
+        # scale rows to around 1; the unit of the value is the flattest cut's size
         size = np.maximum(np.maximum(np.abs(slopes).max(axis=1), np.abs(constants)), np.finfo(float).tiny)
         unit = max(size.min(), 1e-8 * size.max())
         size = np.maximum(size, 1e-9 * unit)  # a cut may be 0, as before the first update
@@ -144,10 +124,9 @@ def mean_auc(scores, targets, skip=()):
     usable[expect("skip", skip, kind="int", shape=("k",), low=0, high=n_classes - 1, least=0)] = False
     areas = np.full(n_classes, np.nan)
     areas[usable] = _average_precision(scores[:, usable], signs[usable].T > 0.0)
+    mean = np.nan
     if usable.any():
         mean = float(areas[usable].mean())
-    else:
-        mean = np.nan
     return MeanAUC(mean, areas, np.flatnonzero(~usable).tolist())
 
 
@@ -177,7 +156,7 @@ def holds_numbers(values):
 
 
 def is_indicator(y, one_column=False):
-    """Whether y is a matrix of two or more class columns, or with `one_column` one of -1, 0 and 1."""
+    """Whether y is a matrix of several columns, or with `one_column` one of -1, 0 and 1."""
     if y is None:
         return False
     try:
@@ -220,7 +199,6 @@ def learnable(signs):
 
 
 def numbers_of(signs):
-    """Class numbers (n,) from the signs of their problems."""
     if len(signs) > 1:
         return signs.argmax(axis=0)
     return (signs[0] > 0.0).astype(int)
@@ -230,14 +208,12 @@ def numbers_of(signs):
 class MultiLabelMKL(KernelClassifier):
     """Base of the methods with a binary problem per class, for indicator matrices and class labels.
 
-    A subclass has `_train(signs, sample_weight)`, with a row of -1 and 1 per problem, which calls
-    `_keep_problems`. `coding_` holds the values for no and yes in an indicator matrix.
+    `_train(signs, sample_weight)` gets a row of -1 and 1 per problem and calls `_keep_problems`. `coding_`
+    holds the values for no and yes in an indicator matrix.
     """
 
-    kernels: object = field(default=None, kw_only=False)
     C: float = 1.0
     class_weight: object = None
-    normalize: bool = True
     memory: float = 2e9
 
     _multi_output = True
@@ -255,10 +231,7 @@ class MultiLabelMKL(KernelClassifier):
             self._signs_of_skipped = np.empty(0)
             vars(self).pop("coding_", None)
             labels = super()._labels(y, n_samples, sample_weight)
-            wanted = (1,)
-            if self.classes_.size != 2:
-                wanted = range(self.classes_.size)
-            return np.stack([np.where(labels == c, 1.0, -1.0) for c in wanted])
+            return 2.0 * np.stack(targets_of(labels, self.classes_.size)) - 1.0
         signs = signs_of(y, n_samples)
         with_weight = signs
         if sample_weight is not None:
@@ -272,8 +245,8 @@ class MultiLabelMKL(KernelClassifier):
         self.classes_ = self.coding_.copy() if self.n_outputs_ == 1 else np.arange(self.n_outputs_)
         self._all_classes = self.classes_
         if not usable.all():
-            message = "classes without positive or without negative samples are not trained"
-            warn_user(f"{message}: {self.skipped_classes_.tolist()}")
+            skipped = self.skipped_classes_.tolist()
+            warn_user(f"classes without positive or without negative samples are not trained: {skipped}")
         self._signs_of_skipped = with_weight[self.skipped_classes_, 0]
         return signs[usable]
 
@@ -292,7 +265,7 @@ class MultiLabelMKL(KernelClassifier):
         return np.insert(np.ascontiguousarray(values, dtype=np.float64), places, skipped, axis=axis)
 
     def _columns(self, values, skipped=0.0):
-        """Values (..., n_problems) for all score columns; two labels get halves."""
+        """Values (..., n_problems) of all score columns; two labels get halves."""
         values = self._fill(values, skipped)
         if not self.indicator_ and values.shape[-1] == 1:
             return two_columns(values)
@@ -306,14 +279,13 @@ class MultiLabelMKL(KernelClassifier):
         return values
 
     def _keep_problems(self, coef, kernel_weights, bias=None):
-        weights = kernel_weights
         if kernel_weights.ndim == 2:
-            weights = self._rows(kernel_weights)
-        self._keep(self._columns(coef), weights)
+            kernel_weights = self._rows(kernel_weights)
+        self._keep(self._columns(coef), kernel_weights)
         vars(self).pop("intercept_", None)
-        if bias is not None or self.skipped_classes_.size:
-            if bias is None:
-                bias = np.zeros(coef.shape[1])
+        if bias is None and self.skipped_classes_.size:
+            bias = np.zeros(coef.shape[1])
+        if bias is not None:
             self.intercept_ = self._columns(bias, self._signs_of_skipped)
 
     def _class_scores(self, X):
@@ -373,8 +345,7 @@ class ClassPoint(NamedTuple):
 class ClassSubproblem:
     """Class k of a problem with a `bank`; subclasses define the generator `step`.
 
-    `measure` keeps the `best` `ClassPoint`, its `objective` and the best bound `lower`. `stalled`: no more
-    accuracy is possible.
+    `stalled`: no more accuracy is possible.
     """
 
     better = 0.0  # required relative improvement
@@ -396,7 +367,7 @@ class ClassSubproblem:
         yield from ()
 
     def measure(self, weights, coef, objective, lower, bias=None, **extra):
-        """Keep point and bound, each if better."""
+        """Keep the point as `best`, and the bound as `lower`, each if better."""
         if objective < self.objective * (1.0 - self.better):
             self.objective = objective
             self.best = ClassPoint(weights, coef, bias, extra)
@@ -447,13 +418,12 @@ class ClassesResult(NamedTuple):
 
 
 def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback=None, verbose=False):
-    """Rounds until all classes have converged; a `ClassesResult`, objectives divided by `scale`."""
+    """A `ClassesResult`, objectives divided by `scale`."""
     run = Run(callback, verbose=verbose)
     bank = subproblems[0].problem.bank
     path = [np.stack([m.weights for m in subproblems])]
-    if bank.indefinite:
-        known = np.nan
-    else:
+    known = np.nan
+    if not bank.indefinite:
         known = 1.0 / scale
 
     def result():
@@ -482,21 +452,18 @@ def run_classes(subproblems, max_iter, *, name, scale=1.0, n_jobs=None, callback
             path.append(np.stack([m.weights for m in subproblems]))
             active = [m for m in subproblems if not (m.converged or m.stalled)]
             row = {"stage": "batch", "epoch": step, "n_updates": sum(m.n_updates for m in subproblems)}
-            row["n_support"] = int(
-                np.count_nonzero(np.any([m.best.coef != 0.0 for m in subproblems], axis=0))
-            )
+            row["n_support"] = np.count_nonzero(np.any([m.best.coef for m in subproblems], axis=0))
             row["objective"] = float(np.sum([m.objective for m in subproblems])) / scale
             row["dual_gap"] = float(np.sum([m.gap for m in subproblems])) * known
             note = f"{sum(not m.converged for m in subproblems)} classes to go"
-            stop = run.end(step, result, note=note, **row)
-            if stop or not active:
+            if run.end(step, result, note=note, **row) or not active:
                 break
     return result()
 
 
 @parameters
 class PerClassMKL(MultiLabelMKL):
-    """Base of estimators with `_solve(signs, weights, total, **options)`; total sample weight `total`."""
+    """Base of estimators with `_solve(signs, weights, total, **options)`; `total` is that of the samples."""
 
     tol: float = 1e-2
     max_iter: int = 200
@@ -508,10 +475,7 @@ class PerClassMKL(MultiLabelMKL):
     def _train(self, signs, sample_weight):
         options = {"max_iter": self.max_iter, "verbose": self.verbose, "callback": self._watch(self._take)}
         weights = self._problem_weights(signs, sample_weight)
-        if sample_weight is None:
-            total = signs.shape[1]
-        else:
-            total = float(sample_weight.sum())
+        total = signs.shape[1] if sample_weight is None else float(sample_weight.sum())
         result = self._solve(signs, weights, total, **options)
         self._take(result)
         missed = ~result.converged

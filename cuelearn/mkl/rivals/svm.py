@@ -18,20 +18,6 @@ from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.rows import combined_kernel, quadratic_forms
 from cuelearn.mkl.base import two_columns
 
-__all__ = [
-    "BinarySVM",
-    "BoxSolution",
-    "SharedProblem",
-    "balance_weights",
-    "fit_svc",
-    "is_hard",
-    "one_versus_rest",
-    "problem_weights",
-    "solve_box_svm",
-    "svms_of",
-    "targets_of",
-]
-
 # maximum steps of libsvm, fewer for hard problems, which rounding may keep from converging
 MOST_STEPS = 10_000_000
 FEW_STEPS = 100_000
@@ -58,7 +44,7 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
     """libsvm on a validated kernel matrix, with the bits of scikit-learn's `SVC`; a `BinarySVM`.
 
     The checks of `SVC` take ten times as long as a small SVM, so libsvm is called directly, and `SVC` if that
-    fails. It warns, unless `max_iter` is given: then the caller checks `converged`.
+    fails. With `max_iter` the caller checks `converged`.
     """
     from sklearn import svm  # slow to import
 
@@ -110,13 +96,13 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None, max_iter=None):
 def balance_weights(target, sample_weight=None):
     """Weights n / (2 n_side) of both sides, counted by `sample_weight`."""
     positive = np.asarray(target) > 0
+    weights = sample_weight
     if sample_weight is None:
-        n = positive.size
-        n_positive = int(np.count_nonzero(positive))
-        return np.where(positive, n / (2.0 * max(1, n_positive)), n / (2.0 * max(1, n - n_positive)))
-    total = sample_weight.sum()
-    of_positive = sample_weight[positive].sum()
-    return np.where(positive, total / (2.0 * of_positive), total / (2.0 * (total - of_positive)))
+        weights = np.ones(positive.size)
+    total = weights.sum()
+    of_positive = weights[positive].sum()
+    of_negative = total - of_positive
+    return total / (2.0 * np.where(positive, of_positive or 1.0, of_negative or 1.0))
 
 
 def problem_weights(targets, sample_weight, class_weight, classes, labels):
@@ -141,12 +127,12 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
     """`svms_of` for `targets_of`; for two classes half in each column."""
     coef, bias = svms_of(kernel, targets_of(labels, n_classes), C, n_jobs, weights)
     if n_classes == 2:
-        return (two_columns(coef), two_columns(bias))
-    return (coef, bias)
+        return two_columns(coef), two_columns(bias)
+    return coef, bias
 
 
 def svms_of(kernel, targets, C, n_jobs=None, weights=None):
-    """One SVM with bias per 0/1 target: coefficients (n, n_targets), biases."""
+    """SVMs with bias: coefficients (n, n_targets), biases."""
     coef = np.zeros((kernel.shape[0], len(targets)))
     bias = np.empty(len(targets))
 
@@ -168,7 +154,7 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
 
 
 class BoxSolution(NamedTuple):
-    """SVM without bias; the optimum is between the dual `value` and ``value + gap``."""
+    """The optimum is between the dual `value` and ``value + gap``."""
 
     alpha: np.ndarray
     value: float
@@ -210,7 +196,7 @@ def box_ascent(kernel, signs, C, weights, alpha, scores, tolerance, max_sweeps):
 
 @njit(cache=True)
 def box_svm(kernel, signs, C, weights, alpha, tol, max_sweeps):
-    """`box_ascent` until the gap is small, in place; returns value, gap and sweeps."""
+    """`box_ascent` until the gap is small; returns value, gap and sweeps."""
     n = alpha.shape[0]
     scores = np.zeros(n)
     for i in range(n):
@@ -254,18 +240,16 @@ def solve_box_svm(kernel, signs, C, *, weights=None, tol=1e-3, alpha=None, max_s
     signs = np.ascontiguousarray(signs, dtype=np.float64)
     if weights is None:
         weights = np.ones(signs.size)
-    else:
-        weights = np.ascontiguousarray(weights, dtype=np.float64)
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
     if alpha is None:
         alpha = np.zeros(signs.size)
-    else:
-        alpha = np.clip(np.array(alpha, np.float64), 0.0, C * weights)
+    alpha = np.clip(np.array(alpha, np.float64), 0.0, C * weights)
     value, gap, sweeps = box_svm(kernel, signs, float(C), weights, alpha, float(tol), int(max_sweeps))
     return BoxSolution(alpha, value, gap, sweeps)
 
 
 def is_hard(bank, C):
-    """Whether C times a kernel's mean diagonal is so large that rounding may prevent convergence."""
+    """Whether C is so large that rounding may prevent convergence."""
     return bool(C * float(bank.diagonal.mean(axis=1).max()) > HARD)
 
 
@@ -280,7 +264,7 @@ class SharedProblem:
     C, svm_tol : float > 0
         C and relative gap of every SVM.
     max_sweeps : int
-        Per SVM; at most 1,000 for `hard` problems (C times a kernel's mean diagonal very large).
+        Per SVM; at most 1,000 for very large C.
     weights : ndarray of float >= 0, shape (n_problems, n), optional
         Factors on C, default 1.
 
@@ -296,7 +280,7 @@ class SharedProblem:
     >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import SharedProblem
-    >>> problem = SharedProblem(KernelBank.from_stack(np.eye(4)[None]), [[1, 1, -1, -1]], C=10)
+    >>> problem = SharedProblem(KernelBank.from_stack(np.eye(4)), [[1, 1, -1, -1]], C=10)
     >>> solution = problem.solve(0, np.ones(1))
     >>> solution.alpha, problem.n_solved
     (array([1., 1., 1., 1.]), 1)
@@ -319,9 +303,9 @@ class SharedProblem:
         if weights is None:
             self.weights = np.ones_like(self.signs)
         self.hard = is_hard(bank, self.C * self.weights.max())
-        self.max_sweeps = min(
-            expect("max_sweeps", max_sweeps, kind="whole", low=1), FEW_SWEEPS if self.hard else np.inf
-        )
+        self.max_sweeps = expect("max_sweeps", max_sweeps, kind="whole", low=1)
+        if self.hard:
+            self.max_sweeps = min(self.max_sweeps, FEW_SWEEPS)
         self.alphas = np.zeros_like(self.signs)
         self.n_problems = len(self.signs)
         self.n_solved = 0
@@ -337,9 +321,8 @@ class SharedProblem:
 
     def solve(self, k, weights):
         """SVM of class k, from its last solution; a `BoxSolution`."""
-        options = {"tol": self.svm_tol, "alpha": self.alphas[k], "max_sweeps": self.max_sweeps}
-        options["weights"] = self.weights[k]
-        solution = solve_box_svm(self.kernel(weights), self.signs[k], self.C, **options)
+        how = {"weights": self.weights[k], "tol": self.svm_tol, "max_sweeps": self.max_sweeps}
+        solution = solve_box_svm(self.kernel(weights), self.signs[k], self.C, alpha=self.alphas[k], **how)
         self.alphas[k] = solution.alpha
         self.n_solved += 1
         self.n_missed += solution.gap > self.svm_tol * (solution.value + solution.gap)
@@ -351,7 +334,7 @@ class SharedProblem:
 
     @contextlib.contextmanager
     def uncounted(self, svm_tol=np.inf, solutions=False):
-        """Context of uncounted SVMs, to `svm_tol` or better; keeps their `solutions` if True."""
+        """Context of uncounted SVMs, to `svm_tol` or better; may keep their `solutions`."""
         before = self.alphas.copy(), self.n_solved, self.n_missed, self.svm_tol
         self.svm_tol = min(self.svm_tol, svm_tol)
         try:

@@ -9,8 +9,6 @@ from cuelearn.compiled import inlined, with_steps
 from cuelearn.core.formulas import competitor, link_weights
 from cuelearn.kernels.features import add_row_to, block_product, own_products, row_scores
 from cuelearn.mkl.stochastic.training import (
-    NOW,
-    Dual,
     Entries,
     Samples,
     Setting,
@@ -18,9 +16,8 @@ from cuelearn.mkl.stochastic.training import (
     Stream,
     Work,
     gradient_norms_sq,
+    zero_dual,
 )
-
-__all__ = ["BlockStream"]
 
 
 @inlined
@@ -54,8 +51,8 @@ def add_update(i, rival, step, run):
 
 
 class BlockStream(Stream):
-    """`Stream` over a `BlockProblem`, whose dual has blocks (n_classes, n_features) as coefficients; `start`
-    are such blocks, transposed, and their squared norms."""
+    """`Stream` over a `BlockProblem`, whose dual has blocks (n_classes, n_features) as coefficients; in
+    `start` they are transposed."""
 
     route = "recompute"
     reveal = None
@@ -65,29 +62,23 @@ class BlockStream(Stream):
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, cost=None):
         self.problem = problem
         self.bank = problem.bank
-        shape = problem.n_classes, self.bank.n_features
+        n_classes = problem.n_classes
         self.visited = np.flatnonzero(problem.limits)
         if cost is None:
             cost = problem.limits * (self.visited.size / self.bank.n_samples)
         self.samples = Samples(problem.labels, None, None, cost, None)  # the others come with the features
         self.setting = Setting(problem.q, problem.regularization, problem.alpha, problem.factor, -1.0, True)
-        self.dual_coef = np.zeros((0, shape[0]))
+        self.dual_coef = np.zeros((0, n_classes))
         if problem.certified:
-            self.dual_coef = self.bank.zeros(shape[0])
+            self.dual_coef = self.bank.zeros(n_classes)
         self.n_passes = 0
-        now = np.zeros(1, dtype=NOW).view(np.recarray)[0]
-        now.scale = 1.0
-        groups = [np.zeros(problem.n_groups) for _ in range(3)]
-        active = np.zeros(problem.n_groups, dtype=np.int64)
-        entries = Entries(None, None, np.zeros((0, shape[0])), None)  # the value is B of a chunk
-        no_priors = np.zeros((shape[0], 0))
-        maintained = np.zeros((0, 0, 0))
-        self.dual = Dual(np.zeros(shape), *groups, active, entries, maintained, no_priors, no_priors, now)
-        self.work = Work(None, None, None, None, np.zeros(shape[0]))
+        entries = Entries(None, None, np.zeros((0, n_classes)), None)  # the value is B of a chunk
+        self.dual = zero_dual(problem, self.bank.n_features, entries, np.zeros((0, 0, 0)))
+        self.work = Work(None, None, None, None, np.zeros(n_classes))
         if start is not None:
             self.dual.coef[:] = start[0].T
             self.dual.norms_sq[:] = start[1]
-            now.norm = link_weights(np.sqrt(start[1]), 0.0, problem.q, self.dual.weights)
+            self.dual.now.norm = link_weights(np.sqrt(start[1]), 0.0, problem.q, self.dual.weights)
 
     def start_stage(self, loop, *parameters, averages=False):
         super().start_stage(with_steps(loop, (predict, add_update)), *parameters, averages=averages)
@@ -126,8 +117,8 @@ class BlockStream(Stream):
         diagonal = own_products(rows)
         lengths = gradient_norms_sq(self.problem, diagonal)
         given = self.samples
-        no_priors = np.zeros((chosen.size, 0))
-        return Samples(given.labels[chosen], diagonal, lengths, given.cost[chosen], no_priors)
+        priors = self.problem.scores[chosen]  # none
+        return Samples(given.labels[chosen], diagonal, lengths, given.cost[chosen], priors)
 
     def _dual_coefficients(self, factor):
         return np.multiply(self.dual_coef, factor, out=self.bank.zeros(self.problem.n_classes))

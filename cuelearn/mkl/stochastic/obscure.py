@@ -11,16 +11,6 @@ from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, project, refresh_link, shrink
 
-__all__ = [
-    "OBSCURE",
-    "proximal_strength",
-    "solve_obscure",
-    "visit_obscure",
-    "visit_obscure_loss",
-    "PegasosMKL",
-    "solve_pegasos_mkl",
-]
-
 #: Of the parameters of both stages.
 CONSTRAINTS = {
     "n_epochs_online": [Number(Integral, 0, 2**31 - 1, closed="both")],
@@ -39,8 +29,8 @@ def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, 
 
 @loop
 def visit_obscure(order, start, mistakes, run, online, parameter):
-    """A stage of thesis Algorithm 5; returns the position where kernel rows are missing. `parameter` is the
-    online step size (equation 4.6) or R."""
+    """A stage of thesis Algorithm 5, as in `visit_om2`. `parameter` is the online step size (equation 4.6) or
+    R."""
     q = run.setting.q
     regularization = run.setting.regularization
     now = run.dual.now
@@ -72,7 +62,7 @@ def visit_obscure(order, start, mistakes, run, online, parameter):
 
 @loop
 def visit_obscure_loss(order, start, mistakes, run, loss, response, online, parameter):
-    """A stage of thesis Algorithm 5 for any loss, with implicit steps, see `cuelearn.mkl.optimum.losses`."""
+    """For any loss, with implicit steps, see `cuelearn.mkl.optimum.losses`."""
     q = run.setting.q
     regularization = run.setting.regularization
     now = run.dual.now
@@ -119,27 +109,25 @@ def solve_obscure(
         Bound R on the optimum's norm. "online" is :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda
         n}\sum_i \ell_i(\bar w_O)}`; "capped" is at most :math:`\sqrt{2 P(0)/\lambda}`, also a bound; the
         objective at 0, P(0), is 1 for the hinge loss.
-    name : str
-        In progress bars and warnings.
-    **options
+    name, **options
         Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
 
     Notes
     -----
-    `extra` of the result holds `radius`, the R used, `radius_online`, the uncapped one, and `eta`. JMLR
-    Algorithm 3 omits a `t` that the thesis has; stage 2 counts `t` from 1 again.
+    `extra` of the result holds `radius`, the R used, `radius_online`, the uncapped one, and `eta`. Stage 2
+    counts `t` from 1 again; JMLR Algorithm 3 omits a `t` that the thesis has.
 
     eta "auto" is :math:`F^{-2/q}`, the rule of the authors' library. For kernels with diagonals of at most 1,
     gradients of a loss have norms of at most L with :math:`L^2 = 2F^{2/q}`, so :math:`\eta L^2 = 2` for any F
-    and p: theorem 4.3 then bounds the updates by :math:`2qL^2\|\bar u\|^2`, half for the steps and half for
-    the gradients, and R by :math:`4\|\bar u\|`, for any separator u.
+    and p: theorem 4.3 then bounds the updates by :math:`2qL^2\|\bar u\|^2`, and R by :math:`4\|\bar u\|`, for
+    any separator u.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, solve_obscure
-    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2, C=10)
+    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)), [0, 0, 1, 1], 2, C=10)
     >>> result = solve_obscure(problem, tol=0.01, finish=True)
     >>> bool(result.dual_gap <= 0.01 * result.objective)
     True
@@ -180,27 +168,24 @@ class OBSCURE(BatchMKL):
         \qquad \lambda = \frac1{Cn}
 
     An online stage (OM-2's update, step size `eta`) finds the region of the optimum and a bound R on its
-    norm; the batch stage is stochastic proximal projected subgradient descent with step sizes that adapt to
-    R.
+    norm; the batch stage is stochastic proximal projected subgradient descent with steps that adapt to R.
 
     Parameters
     ----------
     $kernels $p $C $loss $class_weight
     n_epochs_online : int >= 0, default 5
         Maximum epochs of the online stage, which stops after one without loss. The authors' experiments run
-        until then: ``n_epochs_online=100, eta="auto"``, measured at 0.8 to 1.7 times the time of a default
-        fit (median 1.1). At large C a truncated stage gives a far too large R, and the batch stage loses the
-        start.
+        until then: ``n_epochs_online=100, eta="auto"``, 0.8 to 1.7 times the time of a default fit. At large
+        C a truncated stage gives a far too large R, and the batch stage loses the start.
     n_epochs : int >= 0, default 50
         Epochs of the batch stage.
     eta : float > 0 or "auto", default 0.5
         Step size of the online stage; "auto": :math:`F^{-2/q}` for F kernels.
-    $tol $finish $missing $normalize $memory $random_state $callback $verbose
+    $tol $finish $run
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_ $visits_
+    $classes_ $of_run_ $online_errors_ $visits_
     radius_ : float
         R as used; `radius_online_` before the cap.
 
@@ -223,10 +208,9 @@ class OBSCURE(BatchMKL):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from cuelearn.kernels import RBF
     >>> from cuelearn.mkl import OBSCURE
     >>> X, y = load_iris(return_X_y=True)
-    >>> cues = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
     >>> model = OBSCURE(kernels=cues, C=10, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
@@ -255,16 +239,15 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
     >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, solve_pegasos_mkl
-    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2, C=10)
+    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)), [0, 0, 1, 1], 2, C=10)
     >>> solve_pegasos_mkl(problem, tol=0.01, finish=True).converged
     True
     """
     refuse_alpha(problem)
     training = Training(problem, name="Pegasos-MKL", **options)
     visit = problem.visits(visit_obscure, visit_obscure_loss)
-    training.run_stage(
-        "batch", *visit, False, math.inf, n_epochs=expect("n_epochs", n_epochs, kind="whole", low=1)
-    )
+    n_epochs = expect("n_epochs", n_epochs, kind="whole", low=1)
+    training.run_stage("batch", *visit, False, math.inf, n_epochs=n_epochs)
     return training.finish()
 
 
@@ -275,13 +258,11 @@ class PegasosMKL(BatchMKL):
 
     Parameters
     ----------
-    $kernels $p $C $loss $class_weight $n_epochs $tol $finish $missing $normalize $memory $random_state
-    $callback $verbose
+    $kernels $p $C $loss $class_weight $n_epochs $tol $finish $run
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_ $visits_
+    $classes_ $of_run_ $online_errors_ $visits_
 
     References
     ----------

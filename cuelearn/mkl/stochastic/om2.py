@@ -10,18 +10,16 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, parameters, validated
 from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import (
-    FLOATS,
     classes_of_stream,
-    given_kernels,
     labels_of,
     labels_within,
     loss_weights,
-    validate_samples,
     visit_weights,
     warn_if_sorted,
 )
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF, FeatureScaleWarning
+from cuelearn.kernels.features import taken
 from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite, zero_blocks
 from cuelearn.kernels.specifications import as_samples, check_first_batch, check_kernels, check_samples
 from cuelearn.kernels.stack import new_kernels
@@ -31,8 +29,6 @@ from cuelearn.mkl.optimum.problem import MKLProblem
 from cuelearn.mkl.stochastic.blocks import BlockStream
 from cuelearn.mkl.stochastic.training import Rows, Stream, Training, add_update, predict, refresh_link
 
-__all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
-
 #: Passes of a fit without a query.
 N_EPOCHS = 5
 
@@ -40,7 +36,6 @@ N_EPOCHS = 5
 class Batch:
     """Kernels of a batch with the kept samples and itself, `rows` (n_kernels, n_batch, n)."""
 
-    # rows of earlier samples are not needed
     resident = False
     memory = 0.0
     indefinite = {}  # `partial_fit` warns
@@ -48,14 +43,13 @@ class Batch:
     def __init__(self, rows, diagonal):
         self.rows = rows
         self.diagonal = diagonal
-        self.n_kernels, self.n_batch, self.n_samples = rows.shape
+        self.n_kernels, _, self.n_samples = rows.shape
         self.dtype = rows.dtype
 
 
 @njit(cache=True)
 def om2_step_size(margin, gradient_norm_sq):
-    """Step size of OM-2, thesis equation 4.5, for a margin below 1; clipped at 0 (kernels without unit
-    diagonal)."""
+    """Thesis equation 4.5, for a margin below 1; clipped at 0 (kernels without unit diagonal)."""
     if gradient_norm_sq <= 0.0:
         return 0.0
     return max(0.0, min(1.0, 1.0 - 2.0 * margin / gradient_norm_sq))
@@ -63,7 +57,6 @@ def om2_step_size(margin, gradient_norm_sq):
 
 @inlined
 def learn_om2(i, rival, margin, run):
-    """Update by sample i, if its margin is below 1."""
     if margin < 1.0:
         eta = om2_step_size(margin, run.samples.gradient_norm_sq[i])
         if eta > 0.0:
@@ -89,7 +82,7 @@ def visit_om2(order, start, mistakes, run):
 
 @loop
 def visit_om2_querying(order, start, mistakes, run, limits, queried):
-    """`visit_om2`, where visit number t of the run requests the label if the margin of the scores is at most
+    """`visit_om2`, where visit number t requests the label if the margin of the scores is at most
     ``limits[t]``; also returns where a requested label is unknown, -1."""
     q = run.setting.q
     now = run.dual.now
@@ -110,13 +103,13 @@ def visit_om2_querying(order, start, mistakes, run, limits, queried):
 
 
 def solve_om2(problem, *, n_epochs=1, until_no_loss=False, query=None, **options):
-    """Run OM-2, see `OM2`, over whole epochs; a `Result`.
+    """Run OM-2, see `OM2`; a `Result`.
 
     Parameters
     ----------
     problem : MKLProblem
     n_epochs : int >= 1
-        One pass is the online algorithm; later passes permute the samples.
+        Later passes permute the samples.
     until_no_loss : bool
         Stop after an epoch without an update.
     query : Query or None
@@ -139,14 +132,14 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, query=None, **options
     n_epochs = expect("n_epochs", n_epochs, kind="whole", low=1)
     route = {"long_run": n_epochs > 1, "cost": problem.loss_weights}
     stage = {"n_epochs": n_epochs, "until_no_loss": until_no_loss}
+    if query is not None:
+        if options.get("tol") is not None:
+            raise ValueError("tol must be None with a query: the duality gap needs all labels")
+        options |= {"scores": "recompute", "measure": "end", "certify": False}
+    training = Training(problem, name="OM-2", **route, **options)
     if query is None:
-        training = Training(problem, name="OM-2", **route, **options)
         training.run_stage("online", visit_om2, **stage)
         return training.finish()
-    if options.get("tol") is not None:
-        raise ValueError("tol must be None with a query: the duality gap needs all labels")
-    options |= {"scores": "recompute", "measure": "end", "certify": False}
-    training = Training(problem, name="OM-2", **route, **options)
     n_visits = training.stream.visited.size
     limits = query.limits(0, n_epochs * n_visits)
     queried = np.zeros(limits.size, dtype=np.bool_)
@@ -176,9 +169,9 @@ class OM2(StochasticMKL):
     ----------
     $kernels $p
     n_epochs : int or None, default None
-        Passes of `fit` over the data; 1 is the algorithm of the theorem. The first keeps the given order,
-        later ones are permuted. None: 5, with a `query` 1, since each pass asks anew. On ten sets of 89 to
-        400 samples the accuracy of 1, 5 and 20 passes was 79, 89 and 89% in the mean.
+        Passes of `fit`; 1 is the algorithm of the theorem. The first keeps the given order, later ones are
+        permuted. None: 5, with a `query` 1, since each pass asks anew. On ten sets of 89 to 400 samples the
+        accuracy of 1, 5 and 20 passes was 79, 89 and 89% in the mean.
     C : float > 0, default 1.0
         Used only in the reported objective and duality gap.
     class_weight : None, "balanced" or dict, default None
@@ -186,12 +179,11 @@ class OM2(StochasticMKL):
         bound of theorem 4.1 then holds with mistakes and losses counted s times and :math:`q L^2 \|\bar
         u\|^2` multiplied by :math:`\max\{1, \max_t s_t\}`.
     $query
-    $tol $shuffle $missing $normalize $memory $random_state $callback $verbose
+    $tol $shuffle $run
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_ $visits_ $queried_ $n_queries_
+    $classes_ $of_run_ $online_errors_ $visits_ $queried_ $n_queries_
     support_vectors_ : ndarray, shape (n_support, n_features)
         For kernels computed from X; `partial_fit` continues from them.
 
@@ -213,11 +205,10 @@ class OM2(StochasticMKL):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from cuelearn.kernels import RBF
     >>> from cuelearn.mkl import OM2
     >>> from cuelearn.omcl import MarginQuery
     >>> X, y = load_iris(return_X_y=True)
-    >>> cues = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
     >>> model = OM2(kernels=cues, p=1.1, n_epochs=5, shuffle=True, random_state=0).fit(X, y)
     >>> bool(model.kernel_weights_[1] > model.kernel_weights_[0])
     True
@@ -267,18 +258,17 @@ class OM2(StochasticMKL):
         super().fit(X, y, sample_weight)
         self._doubted = bool(self.bank_.indefinite)
         if not self._is_precomputed() and not self._takes_blocks():
-            X, *_ = check_samples(X)
-            rows = X.iloc[self.support_] if hasattr(X, "iloc") else X[self.support_]
+            rows = taken(check_samples(X)[0], self.support_)
             self.support_vectors_ = self._checked(rows, ensure_min_samples=0)
         return self
 
     @validated
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Continue training on a batch, in the given order: the online algorithm proper; returns self.
+        """Continue training, also from `fit` or a loaded model, on a batch in the given order; returns self.
 
         Only samples with a coefficient are kept. The first batch fixes ``scale="mean"``: if it is small, pass
-        numbers. Also continues from `fit` or a loaded model. Cost per sample: its kernel row against support
-        and batch, and one visit; objective and gap are not computed.
+        numbers. Cost per sample: its kernel row against support and batch, and one visit; objective and gap
+        are not computed.
 
         Parameters
         ----------
@@ -287,7 +277,7 @@ class OM2(StochasticMKL):
             seen so far, in order, and itself; of one kernel also (n, n_seen + n).
         y : array-like, shape (n,), or callable
             With a `query` also a function of the position in the batch, called for requested labels only. If
-            it raises, nothing of the batch is kept; it may ask the model, which predicts as before the batch.
+            it raises, nothing of the batch is kept.
         classes : array-like, optional
             All classes; required at the first call.
         sample_weight : array-like of float >= 0, shape (n,), or None
@@ -298,12 +288,10 @@ class OM2(StochasticMKL):
             self.dual_coef_ = np.zeros((0, self.classes_.size))
             self.block_norms_sq_ = 0.0
             self.support_ = np.zeros(0, dtype=np.int64)
-            self.n_updates_ = 0
-            self.n_seen_ = 0
+            self.n_updates_ = self.n_seen_ = 0
             self._doubted = False
-            self.online_errors_ = np.zeros(0, dtype=np.bool_)
+            self.online_errors_ = self.queried_ = np.zeros(0, dtype=np.bool_)
             self.visits_ = np.zeros(0, dtype=np.uint8)
-            self.queried_ = np.zeros(0, dtype=np.bool_)
             vars(self).pop("absent_", None)
         kept = self.support_.size
         given = self._is_precomputed()
@@ -338,11 +326,10 @@ class OM2(StochasticMKL):
             stream = Stream(problem, scores="recompute", start=start, rows=rows, cost=cost)
         if callable(y):
             stream.reveal = self._revealing(y, stream.samples, weights)
+        queried = np.full(visited.size, self.query is None)
         if self.query is None:
-            queried = np.ones(visited.size, dtype=np.bool_)
             stream.start_stage(visit_om2)
         else:
-            queried = np.zeros(visited.size, dtype=np.bool_)
             limits = self.query.limits(self.visits_.size, visited.size)
             stream.start_stage(visit_om2_querying, limits, queried)
         mistakes = stream.visit(kept + visited)
@@ -374,7 +361,7 @@ class OM2(StochasticMKL):
         return self
 
     def _revealing(self, y, samples, weights):
-        """A function that sets label and loss weight of a sample in a batch whose labels are those of y."""
+        """A function that sets label and loss weight of a sample in a batch."""
         requested = requested_labels(self, y, weights.size)
         kept = samples.labels.size - weights.size
 
@@ -386,15 +373,6 @@ class OM2(StochasticMKL):
 
         return reveal
 
-    def _checked(self, X, reset=False, **options):
-        def used():
-            if reset:
-                return given_kernels(self.kernels)
-            return self.bank_.triples
-
-        options |= {"accept_sparse": "csr", "dtype": FLOATS, "reset": reset}
-        return validate_samples(self, X, used=used, **options)
-
     def _joined(self, n_batch):
         """The support and the samples of a batch."""
         return np.concatenate([self.support_, self.n_seen_ + np.arange(n_batch)])
@@ -402,9 +380,9 @@ class OM2(StochasticMKL):
     def _given_batch(self, X, first):
         """The batch, and {name: how} of the kernels that are indefinite on it."""
         seen = self.n_seen_
-        n_kernels = "n_kernels"
-        if not first:
-            n_kernels = self.kernel_weights_.size
+        n_kernels = self.kernel_weights_.size
+        if first:
+            n_kernels = "n_kernels"
         if self.missing == "zero":
             X, self.absent_ = zero_blocks(X, getattr(self, "absent_", None))
         X = new_kernels(X, n_kernels, "n_seen + n", least=1)
@@ -423,8 +401,7 @@ class OM2(StochasticMKL):
         return self.bank_.on(samples)
 
     def _new_batch(self, X, first):
-        """The batch, and how kernels are indefinite on it; the support's samples and those of the batch, and
-        their bank."""
+        """As `_given_batch`; the support's samples and those of the batch, and their bank."""
         X = as_samples(X)
         checked = self._checked(X, reset=first)
         n_batch = checked.shape[0]

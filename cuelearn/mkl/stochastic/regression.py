@@ -15,8 +15,6 @@ from cuelearn.mkl.optimum.problem import LossProblem
 from cuelearn.mkl.stochastic.obscure import CONSTRAINTS, OBSCURE
 from cuelearn.mkl.stochastic.ufo import UFOMKL
 
-__all__ = ["OBSCURERegressor", "UFOMKLRegressor"]
-
 #: Coefficients are kept in single precision.
 LARGEST_TARGET = 1e20
 
@@ -31,8 +29,8 @@ TEXTS = {
     "dual_coef_": ("ndarray, shape (n_support, 1)", ""),
     "intercept_": (
         "float",
-        "The (weighted) mean of y, whatever the loss: the kernel part is trained on y minus this. It is not "
-        "robust: outliers shift it.",
+        "The (weighted) mean of y, whatever the loss: the kernel part is trained on y minus this. Outliers "
+        "shift it.",
     ),
 }
 documented = functools.partial(docs.documented, texts={**base.TEXTS, **TEXTS})
@@ -96,8 +94,6 @@ class OBSCURERegressor(MKLRegressor):
     .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w \cdot
         \bar\phi(x_i);\, y_i - \bar y), \qquad \lambda = \frac1{Cn}
 
-    There is no bias but the mean of y, `intercept_`.
-
     Parameters
     ----------
     $kernels $p $C $loss
@@ -105,11 +101,11 @@ class OBSCURERegressor(MKLRegressor):
         Maximum epochs of the online stage.
     eta : float > 0 or "auto", default 0.5
         Its step size, see `OBSCURE`.
-    $n_epochs $tol $finish $missing $normalize $memory $random_state $callback $verbose
+    $n_epochs $tol $finish $run
 
     Attributes
     ----------
-    $intercept_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
+    $intercept_ $of_run_
     radius_ : float
         R as used; `radius_online_` before the cap.
 
@@ -131,10 +127,9 @@ class OBSCURERegressor(MKLRegressor):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from cuelearn.kernels import RBF
     >>> from cuelearn.mkl import OBSCURERegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> cues = [("body", RBF(), [0, 1, 2, 3]), ("blood", RBF(), slice(4, 10))]
+    >>> cues = [("body", "rbf", [0, 1, 2, 3]), ("blood", "rbf", slice(4, 10))]
     >>> model = OBSCURERegressor(kernels=cues, loss="squared", random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.5), bool(model.dual_gap_ <= 0.01 * model.objective_)
     (True, True)
@@ -156,19 +151,17 @@ class UFOMKLRegressor(MKLRegressor):
     .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1}
         + \frac1n\sum_i\ell(\bar w \cdot \bar\phi(x_i);\, y_i - \bar y), \qquad \lambda = \frac1{Cn}
 
-    There is no bias but the mean of y, `intercept_`.
-
     Parameters
     ----------
     $kernels $p $C $loss
     alpha : float >= 0, default 0.0
         Sparsity, in units of the loss's slope: larger for larger y. Select kernels with ``tol=1e-3``, see
         `UFOMKL`.
-    $n_epochs $tol $finish $missing $normalize $memory $random_state $callback $verbose
+    $n_epochs $tol $finish $run
 
     Attributes
     ----------
-    $intercept_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
+    $intercept_ $of_run_
 
     See Also
     --------
@@ -181,10 +174,9 @@ class UFOMKLRegressor(MKLRegressor):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from cuelearn.kernels import RBF
     >>> from cuelearn.mkl import Huber, UFOMKLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> cues = [(str(k), RBF(), [k]) for k in range(10)]
+    >>> cues = [(str(k), "rbf", [k]) for k in range(10)]
     >>> model = UFOMKLRegressor(cues, C=1.0, loss=Huber(50.0), alpha=5.0, tol=1e-3, random_state=0).fit(X, y)
     >>> model.kernel_weights_.nonzero()[0]  # body mass index, blood pressure, log of triglycerides
     array([2, 3, 8])

@@ -2,9 +2,8 @@ r"""A stochastic MKL run: its state for compiled loops, its route to class score
 
 One coefficient matrix serves all kernels (thesis 4.3.3): :math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i,
 y)`. Class scores have two routes: "recompute" combines the visited kernel rows, best if most visits update;
-"maintain" keeps the scores of all samples per kernel and class, best if few do, and needs kernel rows only
-for updates. Prior scores (thesis 6.3) are scalar blocks :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}` after the
-kernels.
+"maintain" keeps the scores of all samples per kernel and class, and needs kernel rows only for updates. Prior
+scores (thesis 6.3) are scalar blocks :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}` after the kernels.
 """
 
 import math
@@ -21,16 +20,13 @@ from cuelearn.kernels.rows import combine_rows, flat_view, full_dot, gathered_do
 from cuelearn.mkl.optimum.dual import finish_dual
 from cuelearn.mkl.optimum.problem import Point, Result
 
-__all__ = ["Stream", "Training", "draw_order"]
-
 # the lazy scale is applied below this, long before float32 overflows
 SMALLEST_SCALE = 1e-6
 inlined = njit(cache=True, inline="always")
 
 
 class Rows(NamedTuple):
-    """Row i of kernel j: ``flat[place[i] * row_stride + j * kernel_stride :][:n]``; missing if ``place[i] <
-    0``."""
+    """Row i of kernel j: ``flat[place[i] * row_stride + j * kernel_stride :][:n]``, if ``place[i] >= 0``."""
 
     flat: np.ndarray
     place: np.ndarray
@@ -75,6 +71,17 @@ class Dual(NamedTuple):
 # norm: ||theta||_{2,q} at scale 1; strength: s_t; step: t
 NOW = [(name, np.float64) for name in ("scale", "norm", "strength", "step")]
 NOW += [(name, np.int64) for name in ("n_updates", "n_active")]
+
+
+def zero_dual(problem, width, entries=None, maintained=None):
+    """The `Dual` at 0 with coefficients (n_classes, width)."""
+    now = np.zeros(1, dtype=NOW).view(np.recarray)[0]
+    now.scale = 1.0
+    groups = [np.zeros(problem.n_groups) for _ in range(3)]
+    active = np.zeros(problem.bank.n_kernels, dtype=np.int64)
+    theta, effective = np.zeros((2, problem.n_classes, problem.scores.shape[1]))
+    coef = np.zeros((problem.n_classes, width))
+    return Dual(coef, *groups, active, entries, maintained, theta, effective, now)
 
 
 class Work(NamedTuple):
@@ -142,8 +149,7 @@ def predict(i, prefactor, run):
 
 @inlined
 def add_update(i, rival, step, run):
-    r""":math:`\bar\theta \leftarrow \bar\theta + step\,(\bar\phi(x_i, y_i) - \bar\phi(x_i, r))`, with norms
-    and scores."""
+    r""":math:`\bar\theta \leftarrow \bar\theta + step\,(\bar\phi(x_i, y_i) - \bar\phi(x_i, r))` and norms."""
     dual = run.dual
     rows = run.rows
     products = run.work.products
@@ -170,7 +176,6 @@ def add_update(i, rival, step, run):
 
 @inlined
 def move_priors(i, label, rival, step, run):
-    """Update the prior scores' blocks and norms of two classes."""
     theta = run.dual.theta
     norms_sq = run.dual.norms_sq
     priors = run.samples.priors
@@ -234,7 +239,7 @@ def project(radius, dual):
 
 @njit(cache=True)
 def fold_scale(dual):
-    """Apply the lazy scale (a scale of 0 resets exactly)."""
+    """Apply the lazy scale; 0 resets exactly."""
     now = dual.now
     multiply(dual.norms_sq, now.scale * now.scale)
     for c in range(dual.coef.shape[0]):
@@ -323,19 +328,19 @@ def add_row(scores, label, rival, flat, base, kernel_stride, amount):
             down[i] -= change
 
 
-# below this share of updating visits, maintaining scores is cheaper than recomputing them
+# below this share of updating visits, maintaining scores is cheaper
 MAINTAIN_BELOW = 0.3
 # with at most so many samples per class, recomputing reads less (measured)
 SAMPLES_PER_CLASS = 5
 # maintained scores of this size stay in a core's cache
 CACHE_BYTES = 1 << 20
-# updates per sample until scores and norms are recomputed against rounding drift
+# updates per sample until scores and norms are recomputed
 REFRESH_AFTER = 50
 # kernel rows per matrix product
 FETCH_ROWS = 128
 # rows per partial sum; constant, so that bits do not depend on the memory
 SUM_ROWS = 16
-# maximum bytes of a window's kernels: cheapest near this on 60,000 digits
+# maximum bytes of a window's kernels (measured)
 WINDOW_BYTES = 128e6
 
 
@@ -343,9 +348,9 @@ class Stream:
     """State of a stochastic run over an `MKLProblem`, for compiled loops.
 
     `scores`, the route to class scores, is "recompute", "maintain", or "auto", which maintains once few
-    visits update and memory allows. A run continues from `start`: coefficients (m, n_classes) of the first
-    samples, and squared block norms. `rows` are those of all samples to visit, if the bank cannot provide
-    them; `cost` (n_samples,) scales the updates.
+    visits update and memory allows. `start` has coefficients (m, n_classes) of the first samples, and squared
+    block norms; `rows` are those of all samples to visit, if the bank cannot provide them; `cost`
+    (n_samples,) scales the updates.
     """
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None, cost=None):
@@ -356,8 +361,8 @@ class Stream:
             scores = "recompute"
         self.route_rule = scores
         bank = self.bank
-        n = self.bank.n_samples
-        n_kernels = self.bank.n_kernels
+        n = bank.n_samples
+        n_kernels = bank.n_kernels
         n_classes = problem.n_classes
         diagonal = np.ascontiguousarray(bank.diagonal, dtype=np.float64)
         self.visited = np.flatnonzero(problem.limits)
@@ -371,12 +376,7 @@ class Stream:
             rounding = float(1e-2 * np.finfo(bank.dtype).eps)
         numbers = problem.q, problem.regularization, problem.alpha, problem.factor
         self.setting = Setting(*numbers, rounding, problem.rows == 1)
-        now = np.zeros(1, dtype=NOW).view(np.recarray)[0]
-        now.scale = 1.0
-        groups = [np.zeros(problem.n_groups) for _ in range(3)]
-        active = np.zeros(n_kernels, dtype=np.int64)
-        theta, effective = (np.zeros((n_classes, problem.scores.shape[1])) for _ in range(2))
-        self.dual = Dual(np.zeros((n_classes, n)), *groups, active, None, None, theta, effective, now)
+        self.dual = zero_dual(problem, n)
         cast = (np.zeros(size, dtype=bank.dtype) for size in (n, n_kernels))
         self.work = Work(*cast, np.zeros(n), np.zeros(n_kernels), np.zeros(n_classes))
         self.score_bytes = n * n_kernels * n_classes * np.dtype(bank.dtype).itemsize
@@ -403,8 +403,8 @@ class Stream:
 
     def _open_rows(self):
         bank = self.bank
-        n = self.bank.n_samples
-        n_kernels = self.bank.n_kernels
+        n = bank.n_samples
+        n_kernels = bank.n_kernels
         if bank.resident:
             flat, *strides = flat_view(bank.stack)
             return Rows(flat, np.arange(n), *strides)
@@ -430,13 +430,13 @@ class Stream:
         n_classes, n = self.dual.coef.shape
         self.route = route
         listed = (0, 0)
+        kept = (0, 0, 0)
         if route == "recompute":
             listed = (n_classes, n)
+        else:
+            kept = (n_classes, self.bank.n_kernels, n)
         types = np.int32, np.uint32, self.bank.dtype
         entries = Entries(*(np.zeros(listed, dtype=t) for t in types), np.zeros(listed[0], dtype=np.int64))
-        kept = (0, 0, 0)
-        if route == "maintain":
-            kept = (n_classes, self.bank.n_kernels, n)
         self.dual = self.dual._replace(entries=entries, maintained=np.zeros(kept, dtype=self.bank.dtype))
         if route == "recompute":
             index_entries(self.dual.coef, entries)
@@ -446,7 +446,8 @@ class Stream:
     def _refresh_scores(self):
         bank = self.bank
         problem = self.problem
-        coef, maintained = (self.dual.coef, self.dual.maintained)
+        coef = self.dual.coef
+        maintained = self.dual.maintained
         support = np.flatnonzero(coef.any(axis=0))
         cast = np.ascontiguousarray(coef[:, support], dtype=bank.dtype)
         if bank.resident:
@@ -488,14 +489,14 @@ class Stream:
                 self.updates_at_refresh = self.n_updates
 
     def start_stage(self, loop, *parameters, averages=False):
-        """Begin a stage; with `averages` the primal point is that of the mean of the steps."""
+        """With `averages` the primal point is that of the mean of the steps."""
         self.loop = loop
         self.parameters = parameters
         self.averages = averages
         self.dual.now.step = self.dual.now.strength = 0.0
 
     def visit(self, order):
-        """Visit samples in order; returns the mistakes."""
+        """The mistakes of visits in order."""
         order = np.ascontiguousarray(order, dtype=np.int64)
         mistakes = np.zeros(order.size, dtype=np.bool_)
         if self.update_share is not None:
@@ -519,10 +520,9 @@ class Stream:
         return mistakes
 
     def _visit_window(self, window, mistakes):
-        """Visit samples with maintained scores and kernels computed on demand.
+        """Visit samples by the kernels among them; then the rows of the updated ones are added to all scores.
 
-        Visits use the kernels among the window's samples; then the rows of the updated samples are added to
-        all scores. The bits are those of single visits.
+        The bits are those of single visits.
         """
         size = window.size
         near = self.bank.restrict(window, resident=True)
@@ -535,11 +535,9 @@ class Stream:
         # the extra entry, 1, records rescaling
         steps = np.zeros((self.problem.n_classes, size + 1))
         steps[0, size] = 1.0
-        given = ("labels", "gradient_norm_sq", "cost", "priors")
-        samples = Samples(
-            diagonal=np.ascontiguousarray(near.diagonal, dtype=np.float64),
-            **{name: getattr(self.samples, name)[window] for name in given},
-        )
+        labels, _, *others = self.samples
+        diagonal = np.ascontiguousarray(near.diagonal, dtype=np.float64)
+        samples = Samples(labels[window], diagonal, *(values[window] for values in others))
         dual = self.dual._replace(coef=steps, maintained=np.take(self.dual.maintained, window, axis=2))
         run = State(samples, Rows(flat, places, *strides), dual, self.work, self.setting)
         self.loop(places, 0, mistakes, run, *self.parameters)
@@ -598,8 +596,7 @@ class Stream:
         return self.problem.factor * self.scale * scores
 
     def dual_point(self):
-        """B and its squared block norms: UFO's counts per epoch, or OBSCURE's ``coef * lambda n / q``, to be
-        clipped."""
+        """B, to be clipped, and squared block norms: UFO's counts per epoch, or ``coef * lambda n / q``."""
         n = self.bank.n_samples
         if self.averages:
             factor = n / max(1.0, self.dual.now.step)
@@ -631,7 +628,8 @@ SMALLEST = np.finfo(float).tiny
 
 
 def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
-    """Visits of one epoch: a permutation, the given order, or independent draws ("iid")."""
+    """Visits of one epoch: a permutation, the given order, or independent draws ("iid", as the theorems
+    assume)."""
     if expect_word("sampling", sampling, ("permutation", "iid")) == "iid":
         return rng.integers(n_samples, size=n_samples)
     if shuffle:
@@ -644,11 +642,11 @@ class Training:
 
     `measure`: objective and gap are computed, with the clock stopped, after "every" epoch; "geometric", at
     epochs 1, 2, 3, 4, 6, 9, ... and the last of a stage; at the "end"; "auto" is "geometric" if `tol` is set,
-    else "end". Without `shuffle` the first epoch keeps the given order; `sampling="iid"` draws visits
-    independently, as the theorems assume. `callback(training, step)` is called after every epoch. Without
-    `certify` the end point is not measured. With `finish`, `finish_dual` takes over from the first epoch that
-    `certify` follows and a point precedes, if the samples with a coefficient fit its memory, else after the
-    last epoch; with `measure` "auto" its certificate is the first. `route` goes to `Stream`.
+    else "end". Without `shuffle` the first epoch keeps the given order; `sampling` as in `draw_order`.
+    `callback(training, step)` is called after every epoch. Without `certify` the end point is not measured.
+    With `finish`, `finish_dual` takes over after the online stage or the first epoch, if the samples with a
+    coefficient fit its memory, else after the last epoch; with `measure` "auto" its certificate is the first.
+    `route` goes to `Stream`.
     """
 
     def __init__(
@@ -678,10 +676,10 @@ class Training:
         self.tol = None
         if tol is not None:
             self.tol = expect("tol", tol, low=0)
-        self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
-        self.rng = rng
-        if rng is None:
-            self.rng = np.random.default_rng()
+        self.measure = measure
+        if measure == "auto":
+            self.measure = "end" if tol is None else "geometric"
+        self.rng = np.random.default_rng(rng)
         self.shuffle = shuffle
         self.sampling = sampling
         self.run = Run(callback, verbose=verbose)
@@ -696,13 +694,13 @@ class Training:
         self.extra = {}
         self.converged = tol is None and self.certifiable
         self._bound = 0.0
-        self._measured_at = -1
+        self._measured = None  # objective and gap of the present point
 
     def run_stage(
         self, stage, loop, *parameters, n_epochs, averages=False, until_no_loss=False, certify=True
     ):
-        """Run up to `n_epochs` epochs; `until_no_loss` stops after one without update (thesis theorem 4.3);
-        without `certify` there is no dual point."""
+        """Run epochs; `until_no_loss` stops after one without update (thesis theorem 4.3); without `certify`
+        there is no dual point."""
         stream = self.stream
         stream.start_stage(loop, *parameters, averages=averages)
         n = self.problem.bank.n_samples
@@ -718,6 +716,7 @@ class Training:
             shuffle = self.shuffle or self.epoch > 0
             order = visited[draw_order(visited.size, self.rng, shuffle=shuffle, sampling=self.sampling)]
             mistakes = stream.visit(order)
+            self._measured = None
             self.run.pause()
             self.epoch += 1
             self.step += mistakes.size
@@ -736,15 +735,14 @@ class Training:
                 break
 
     def measure_now(self, certify=True):
-        """Objective of the current point and its distance from the best bound."""
+        """Objective and gap of the current point."""
         value = self.problem.primal(self.stream.point(scores=True))
         if certify:
             self._bound = max(self._bound, self.problem.dual_bound(*self.stream.dual_point())[0])
+        gap = np.nan
         if self.certifiable:
             gap = value - self._bound
-        else:
-            gap = np.nan
-        self._measured_at = self.step
+        self._measured = value, gap
         if self.tol is not None:
             self.converged = gap <= self.tol * max(value, SMALLEST)
         return value, gap
@@ -753,23 +751,19 @@ class Training:
         """Measure the end point and ascend if required; the `Result`."""
         run = self.run
         run.pause()
-        last = {}
-        if run.rows:
-            last = run.rows[-1]
         ascents = []
         if self.ascent is not None:
             ascents = [self.ascent]
         if ascents and self.ascent.fits:
-            value = np.inf
-            gap = np.inf
-        elif last and self._measured_at == self.step:
-            value = last["objective"]
-            gap = last["dual_gap"]
+            value = gap = np.inf
+        elif self._measured is not None:
+            value, gap = self._measured
         elif not self.certify:
-            value = np.nan
-            gap = np.nan
+            value = gap = np.nan
         else:
-            value, gap = last["objective"], last["dual_gap"] = self.measure_now(certify)
+            value, gap = self.measure_now(certify)
+            if run.rows:
+                run.rows[-1].update(objective=value, dual_gap=gap)
         stream = self.stream
         self.extra["stopped"] = run.stopped
         self.extra["visits"] = np.concatenate([np.zeros(0, dtype=np.uint8), *self.visits])
@@ -790,10 +784,10 @@ class Training:
             self.converged = gap <= self.tol * max(value, SMALLEST)
             effort += f" and {ascent.n_rounds} rounds of dual ascent"
         if self.tol is not None and self.certifiable and not self.converged:
-            raised = "tol, or set finish=True"
-            if self.ascends:
-                raised = "tol"
-            if self.ascends and not self.problem.bank.resident:
+            raised = "tol"
+            if not self.ascends:
+                raised = "tol, or set finish=True"
+            elif not self.problem.bank.resident:
                 raised = "tol or memory"
             warn_user(
                 f"{self.name or 'the solver'} did not reach tol={self.tol:g}: the relative duality gap is "
@@ -815,7 +809,7 @@ class Training:
         )
 
     def _ascend(self):
-        """Dual ascent to the tolerance; each pass over all samples is a history row."""
+        """Each pass over all samples is a history row."""
         run = self.run
         run.go()
 

@@ -4,20 +4,16 @@ import numpy as np
 
 from cuelearn.compiled import loop
 from cuelearn.core.estimator import parameters
-from cuelearn.core.samples import FLOATS, given_kernels, validate_samples
 from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.cluster import Cluster, is_collection
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, refresh_link
 
-__all__ = ["UFOMKL", "solve_ufo", "visit_ufo", "visit_ufo_loss"]
-
 
 @loop
 def visit_ufo(order, start, mistakes, run):
-    r"""Thesis Algorithm 7; returns the position where kernel rows are missing. With :math:`\alpha > 0` the
-    weights change at every visit."""
+    r"""Thesis Algorithm 7, as in `visit_om2`. With :math:`\alpha > 0` the weights change at every visit."""
     alpha = run.setting.alpha
     now = run.dual.now
     for position in range(start, order.shape[0]):
@@ -37,7 +33,7 @@ def visit_ufo(order, start, mistakes, run):
 
 @loop
 def visit_ufo_loss(order, start, mistakes, run, loss, response):
-    r"""Thesis Algorithm 7 for any loss, with implicit steps, see `cuelearn.mkl.optimum.losses`."""
+    """For any loss, with implicit steps, see `cuelearn.mkl.optimum.losses`."""
     alpha = run.setting.alpha
     now = run.dual.now
     for position in range(start, order.shape[0]):
@@ -66,15 +62,14 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     >>> import numpy as np
     >>> from cuelearn.kernels import KernelBank
     >>> from cuelearn.mkl import MKLProblem, solve_ufo
-    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)[None]), [0, 0, 1, 1], 2, C=10, alpha=0.05)
+    >>> problem = MKLProblem(KernelBank.from_stack(np.eye(4)), [0, 0, 1, 1], 2, C=10, alpha=0.05)
     >>> solve_ufo(problem, tol=0.01, finish=True).converged
     True
     """
     training = Training(problem, name="UFO-MKL", **options)
     visit = problem.visits(visit_ufo, visit_ufo_loss)
-    training.run_stage(
-        "batch", *visit, n_epochs=expect("n_epochs", n_epochs, kind="whole", low=1), averages=True
-    )
+    n_epochs = expect("n_epochs", n_epochs, kind="whole", low=1)
+    training.run_stage("batch", *visit, n_epochs=n_epochs, averages=True)
     return training.finish()
 
 
@@ -91,9 +86,9 @@ class UFOMKL(BatchMKL):
     gradient of the conjugate at :math:`\bar\theta/t`, so kernels with :math:`\|\theta^j\| \le \alpha t` have
     weight exactly 0 and are not computed at prediction.
 
-    Samples in collections of Dask, with feature maps, stay where they are: training is a consensus between
-    dual ascents on the partitions, see `cuelearn.mkl.optimum.partitions`, of `n_epochs` rounds if there is no
-    `tol` or no `finish`; `history_` has the bytes sent.
+    Samples of Dask, with feature maps, stay where they are: training is a consensus between dual ascents on
+    the partitions, see `cuelearn.mkl.optimum.partitions`, of `n_epochs` rounds if there is no `tol` or no
+    `finish`; `history_` has the bytes sent.
 
     Parameters
     ----------
@@ -102,12 +97,11 @@ class UFOMKL(BatchMKL):
         Sparsity; 0 is the p-norm problem of OBSCURE. Which kernels are exactly 0 is certain only at the
         optimum: at the default `tol` one with a small part in the objective may be missing, so select
         kernels with ``tol=1e-3``.
-    $n_epochs $tol $finish $missing $normalize $memory $random_state $callback $verbose
+    $n_epochs $tol $finish $run
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_ $visits_
+    $classes_ $of_run_ $online_errors_ $visits_
 
     See Also
     --------
@@ -122,10 +116,9 @@ class UFOMKL(BatchMKL):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from cuelearn.kernels import RBF
     >>> from cuelearn.mkl import UFOMKL
     >>> X, y = load_iris(return_X_y=True)
-    >>> cues = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
+    >>> cues = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
     >>> model = UFOMKL(kernels=cues, C=10, alpha=0.05, random_state=0).fit(X, y)
     >>> float(model.kernel_weights_[0])
     0.0
@@ -142,8 +135,7 @@ class UFOMKL(BatchMKL):
             raise ValueError("sample_weight must be None where X is of Dask; class_weight is supported")
         self._cluster = cluster = Cluster(X, y)
         first = cluster.first_samples()
-        used = {"used": lambda: given_kernels(self.kernels)}
-        validate_samples(self, first[:1], dtype=FLOATS, accept_sparse="csr", **used)
+        self._checked(first[:1], reset=True)
         self.classes_ = self._all_classes = cluster.classes
         for name in ("absent_", "untrained_classes_", "online_errors_", "visits_"):
             vars(self).pop(name, None)

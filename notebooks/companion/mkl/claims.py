@@ -383,9 +383,9 @@ def ufo_2(results):
         yield Mean("an error at most 0.5 points higher", measure, both["ufo"], both["obscure"], **about)
 
 
-@claim("ufo-3", "thesis-fig-4.10")
+@claim("ufo-3", "thesis-fig-4.10-alpha")
 def ufo_3(results):
-    table = with_gap(rows(results.table("thesis-fig-4.10.alpha"), what="gap"))
+    table = with_gap(rows(results.table(), what="gap"))
     near = table[table["gap"] <= table["tol"]]
     text = dropped(len(table) - len(near), "runs that did not reach the certified gap")
     kept, error = (near.pivot(index="seed", columns="alpha", values=v) for v in ("n_used", "test_error"))
@@ -426,9 +426,9 @@ claim(
 )
 
 
-@claim("ufo-7", "thesis-fig-4.10")
+@claim("ufo-7", "thesis-fig-4.10-alpha")
 def ufo_7(results):
-    table = results.table("thesis-fig-4.10.alpha")
+    table = results.table()
     small, large = table["alpha"].min(), table["alpha"].max()
     for what, runs in table.groupby("what", sort=False):
         ends = [rows(runs, alpha=alpha).set_index("seed") for alpha in (large, small)]
@@ -654,10 +654,12 @@ def om2_5(results):
 
 
 def of_learners(results):
+    return errors_of_learners(results.table("thesis-fig-4.4"), results.table("thesis-fig-4.4.batch"))
+
+
+def errors_of_learners(table, batch):
     """By cues and split: errors of the first pass; test errors after the epochs at which parameters were
     chosen, OMCL's fewer ones, with SILP's."""
-    table = results.table("thesis-fig-4.4")
-    batch = results.table("thesis-fig-4.4.batch")
     tables = []
     for cues, name in INFORM.items():
         runs = table[table["task"].str.startswith(cues)]
@@ -765,7 +767,7 @@ TASKS = {"by": "task", "wide": "error"}
 
 
 def no_worse(method, rival):
-    says = f"{method} errs no more than {rival}"
+    says = f"{method} is no worse than {rival}"
     measure = "difference of root mean square errors over the deviation of y"
     return Mean(says, measure, method, rival, at_most=NO_WORSE, of="{task}", on="{task}")
 

@@ -12,16 +12,16 @@ from scipy.stats import gmean
 
 from companion import pictures
 from companion.mkl import described_pictures, kernels_among, mistaken, rivals
-from companion.mkl.claims import LEVEL, SETTLED, SPARSE
+from companion.mkl.claims import LEVEL, SETTLED, SPARSE, errors_of_learners
 from companion.mkl.runs import online_run, optimum, two_stages
 from companion.originals import load_original
 from companion.plots import mkl as draw
-from companion.plots.common import distinct
+from companion.plots.common import intervals
 from companion.protocol import FIRST_STAGE, original, where
 from companion.run.figures import enumerated, name_of
 from companion.run.records import row_of
 from companion.run.registry import figure
-from companion.study import at_edges
+from companion.study import at_edges, interval
 from cuelearn import datasets
 
 ALL = 10_000  # test samples: as many as there are
@@ -219,6 +219,12 @@ def mean_error(table):
     return table.groupby("method", sort=False)["test_error"].mean()
 
 
+def minus(table, baseline):
+    """Of every other method the test error minus the baseline's in points: mean and 95% interval."""
+    errors = 100 * table.pivot(index="seed", columns="method", values="test_error")
+    return intervals(errors.drop(columns=baseline).sub(errors[baseline], axis=0))
+
+
 def least(error):
     """The least of errors by p, in words."""
     return f"{error.min():.1%} at $p = {error.idxmin():g}$"
@@ -279,11 +285,11 @@ def _(results):
 
 
 confused_things.title("""
-The best single cue errs on {least:.0%} of the new drawings, the plain average of all {n} on
+On new drawings the best single cue has an error of {least:.0%}, the plain average of all {n} kernels
 {error[average]:.0%}.""")
 confused_things.see("""
-The mistakes of a cue show what it looks at. Backgrounds have random colours: colour alone errs on
-{error[HSV 2x2]:.0%}. The best single cue is *{best}*.""")
+The mistakes of a cue show what it looks at. Backgrounds have random colours: the error of
+colour alone is {error[HSV 2x2]:.0%}. The best single cue is *{best}*.""")
 
 
 @figure("thesis-fig-4.9-cues")
@@ -362,8 +368,7 @@ def _against_size(run, row, methods):
     runs = runs[runs["seed"].isin(run.seeds(size))].sort_values("n_train", kind="stable")
     table = runs[runs["method"].map(rivals.plain).isin(methods)]
     drawn = table[table["method"].isin(methods)]
-    drawing = draw.against(drawn, ("n_train", "seconds"), ("n_train", "test_error"))
-    save(run, row, place, table, "39 kernels in memory", drawing)
+    save(run, row, place, table, "39 kernels in memory", draw.growing_sets(drawn))
     return place, runs
 
 
@@ -383,15 +388,15 @@ def _(results):
     return {
         "n": n,
         "ratio": gmean(last["seconds"]["OBSCURE"] / last["seconds"]["SILPMKL"]),
-        "error": last["test_error"].mean(),
+        "minus": minus(where(table, n_train=n), "OBSCURE")["number"],
         "sizes": sizes,
         "errors": {end: listed(mean_error(where(table, n_train=n))) for end, n in sizes.items()},
     }
 
 
 growing_sets.title("""
-With {n:,} samples OBSCURE takes {ratio:.2g} times SILP's CPU seconds; it errs on {error[OBSCURE]:.0%}, SILP
-on {error[SILPMKL]:.0%}.""")
+With {n:,} samples OBSCURE takes {ratio:.2g} times SILP's CPU seconds; SILP's error minus OBSCURE's is
+{minus[SILPMKL]:+.1f} points, LP-beta's {minus[LPBeta]:+.1f}.""")
 growing_sets.see("""
 Errors with {sizes[min]:,} samples: {errors[min]}. Errors with {sizes[max]:,} samples: {errors[max]}.""")
 
@@ -410,12 +415,14 @@ def _(results):
     table = results.table("jmlr-fig-6-table")
     n = where(table, method="SILPMKL")["n_train"].max()  # the most that all methods have
     ratio = where(table, n_train=n).set_index("method")["times OBSCURE"]
-    return {"n": n, "ratio": ratio, "ratios": listed(ratio.drop("OBSCURE"), ".2g")}
+    points = minus(where(results.table(), n_train=n), "OBSCURE")["number"]
+    return {"n": n, "ratio": ratio, "ratios": listed(ratio.drop("OBSCURE"), ".2g"), "minus": points}
 
 
 more_methods.title("""
 With {n:,} samples SILP takes {ratio[SILPMKL]:.2g} times OBSCURE's CPU seconds, the SVM on the average kernel
-{ratio[AverageKernelSVM]:.2g} times.""")
+{ratio[AverageKernelSVM]:.2g} times; their errors minus OBSCURE's are {minus[SILPMKL]:+.1f} and
+{minus[AverageKernelSVM]:+.1f} points.""")
 more_methods.see("Seconds as multiples of OBSCURE's with {n:,} samples: {ratios}.")
 
 
@@ -552,22 +559,27 @@ def all_methods(run):
 
 @all_methods.facts
 def _(results):
-    error = mean_error(results.table()).sort_values()
-    others = error.drop("AverageKernelSVM")
+    table = results.table()
+    others = minus(table, "OBSCURE")
+    seconds = table.pivot(index="seed", columns="method", values="seconds")
     return {
-        "error": error,
-        "lowest": listed(others.head(3), ".1%"),
-        "worse": (others > error["AverageKernelSVM"]).sum(),
-        "n": others.size,
+        "error": mean_error(table)["OBSCURE"],
+        "minus": others["number"],
+        "n": len(others),
+        "worse": (others["low"] > 0.0).sum(),
+        "better": (others["high"] < 0.0).sum() or "none",
+        "lowest": listed(mean_error(table).sort_values().head(3), ".1%"),
+        "times": gmean(seconds["AverageKernelSVM"] / seconds["OBSCURE"]),
     }
 
 
 all_methods.title("""
-OBSCURE errs on {error[OBSCURE]:.1%} of the objects, LP-beta on {error[LPBeta]:.1%}, the average kernel on
-{error[AverageKernelSVM]:.1%}, SILP on {error[SILPMKL]:.1%}.""")
+OBSCURE errs on {error:.1%} of the objects; on the same splits it is certainly better than {worse} of {n}
+others and worse than {better}.""")
 all_methods.see("""
-The lowest errors: {lowest}. The plain average of all kernels, which learns no weights, errs on
-{error[AverageKernelSVM]:.1%}; {worse} of the {n} others have a higher error.""")
+Each difference is taken on the same splits, so what makes a split hard for every method cancels. The lowest
+errors: {lowest}. The error of the plain average, which learns no weights, minus OBSCURE's is
+{minus[AverageKernelSVM]:+.1f} points; it takes {times:.2g} times OBSCURE's CPU seconds.""")
 
 
 # --- learning online ----------------------------------------------------------------------------------------
@@ -616,7 +628,7 @@ def online_against_p(run):
     table = run.sweep("p").frame(online_run, points, data=[place.data for place in places])
     done = table.groupby(["task", "p"])["converged"].transform("all")
     drawn = table.assign(method="OM2", updates=table["updates"].where(done))
-    drawing = draw.against_p(drawn, "updates", BEST_P)
+    drawing = draw.against_p(drawn, BEST_P)
     paper = {f"best p, {name_of_cues(name)} (the thesis: other data)": p for name, p in BEST_P.items()}
     note = (
         f"errors after {size['n_epochs']} epochs; updates to convergence where all runs converge, in "
@@ -644,7 +656,7 @@ multiples of those at the largest $p$: {times}.""")
 
 @figure("jmlr-fig-4")
 def both_stages_against_p(run):
-    """Which p is best for OBSCURE, run to a certified gap, and what do its two stages cost?"""
+    """At which p does OBSCURE's batch stage, run to a certified gap, lower the error, and at what cost?"""
     size = run.size["obscure_p"]
     places = places_against_p(run)
     common = {name: size[name] for name in ("n_epochs", "tol")}
@@ -660,32 +672,29 @@ def both_stages_against_p(run):
             for p in size["p_grid"]
         ]
     table = run.sweep("p-obscure").frame(two_stages, points, data=[place.data for place in places])
-    online = table.assign(
-        method="OBSCURE online", test_error=table["online_error"], rows=table["online_rows"]
-    )
-    drawing = draw.against_p(pd.concat([online, table.assign(method="OBSCURE")]), "rows")
     note = (
         f"C by cross-validation: {', '.join(chosen)}; online stage of at most "
         f"{FIRST_STAGE['n_epochs_online']} epochs, batch stage to a certified gap of {size['tol']:.0%}"
     )
-    save(run, "jmlr-fig-4", places, table, note, drawing)
+    save(run, "jmlr-fig-4", places, table, note, draw.batch_stage(table))
 
 
 @both_stages_against_p.facts
 def _(results):
     table = results.table()
-    changes = []
-    for task, rows in table.groupby("task", sort=False):
-        online, both = rows[["online_error", "test_error"]].mean()
-        by_p = rows.groupby("p")[["online_error", "test_error"]].mean()
-        higher = (by_p["test_error"] > by_p["online_error"]).sum()
-        change = f"{online:.1%} to {both:.1%} on {short_name(task)}"
-        changes.append(f"{change} (higher at {higher} of {len(by_p)} values of $p$)")
-    return {**_errors_by_p(table), "changes": enumerated(changes)}
+    table = table.assign(change=100 * (table["test_error"] - table["online_error"]))
+    change = table.groupby("task", sort=False)["change"].mean()
+    changes = enumerated([f"{points:+z.1f} on {short_name(task)}" for task, points in change.items()])
+    times = (table["rows"] / table["online_rows"]).groupby([table["task"], table["p"]]).mean()
+    return {**_errors_by_p(table), "changes": changes, "times": times.agg(["min", "max"])}
 
 
-both_stages_against_p.title("The batch stage changes OBSCURE's mean test error from {changes}.")
-both_stages_against_p.see("OBSCURE's lowest errors: {errors}.")
+both_stages_against_p.title("""
+In the mean over p OBSCURE's batch stage changes the test error of the online stage by these points:
+{changes}.""")
+both_stages_against_p.see("""
+With the batch stage OBSCURE reads {times[min]:.0f} to {times[max]:.0f} times as many kernel rows. Its lowest
+errors: {errors}.""")
 
 
 def _pass_by_pass(run, name, place, size, with_all_epochs):
@@ -720,18 +729,9 @@ def _pass_by_pass(run, name, place, size, with_all_epochs):
     return curves, batch, pd.concat(tried, ignore_index=True)
 
 
-def _errors_of_batch(table, batch):
-    """Mean errors at the end of the first pass; on new samples, a row for each epoch; of all at the end."""
-    first = at_end(where(table, what="online"), "error", "method")
-    tests = where(table, what="test").rename(columns={"error": "test_error"})
-    last = tests[tests["at"] == tests.groupby("method")["at"].transform("max")]
-    by_epoch = tests.groupby(["at", "method"])["test_error"].mean().unstack()
-    return first, by_epoch, pd.concat([mean_error(last), mean_error(batch)])
-
-
 @figure("thesis-fig-4.3", claims=["om2-4", "om2-5"])
 def online_on_objects(run):
-    """Online, does OM-2 err less than its rivals, and does it reach the error of batch MKL?"""
+    """Online, does OM-2 make fewer mistakes than its rivals, and does it reach the error of batch MKL?"""
     place = tasks_of(run).objects
     whole = run.seeds(run.size["tables"])
     online, silp, tried = _pass_by_pass(run, "online", place, run.size["online"], whole)
@@ -739,7 +739,7 @@ def online_on_objects(run):
     batch = pd.concat([silp, lp_beta])
     paper = {
         "best p": 1.01,
-        "epochs until OM-2 is level with SILP": LEVEL,
+        "epochs until OM-2 is as good as SILP": LEVEL,
         "minutes of OM-2's 150 epochs": 15,
         "minutes of SILP and of LP-beta, more than": 120,
     }
@@ -752,9 +752,12 @@ def online_on_objects(run):
 @online_on_objects.facts
 def _(results):
     table = results.table().sort_values("at")
-    first, tests, ends = _errors_of_batch(table, results.table("thesis-fig-4.3.batch"))
+    first = at_end(where(table, what="online"), "error", "method")
+    tests = where(table, what="test").rename(columns={"error": "test_error"})
+    last = tests[tests["at"] == tests.groupby("method")["at"].transform("max")]
+    ends = pd.concat([mean_error(last), mean_error(results.table("thesis-fig-4.3.batch"))])
     return {
-        "n_epochs": tests.index[-1],
+        "n_epochs": tests["at"].max(),
         "error": ends,
         "of_pass": first,
         "first": listed(first),
@@ -763,8 +766,8 @@ def _(results):
 
 
 online_on_objects.title("""
-After {n_epochs:.0f} epochs OM-2 errs on {error[OM2]:.0%} of new drawings, SILP on {error[SILPMKL]:.0%}; in
-the first pass it errs on {of_pass[OM2]:.0%}.""")
+After {n_epochs:.0f} epochs the error of OM-2 on new drawings is {error[OM2]:.0%}, that of SILP
+{error[SILPMKL]:.0%}; in the first pass OM-2 makes {of_pass[OM2]:.0%} mistakes.""")
 online_on_objects.see("""
 Mistakes in the first pass: {first}. Errors on new drawings at the ends of the curves: {ends}.""")
 
@@ -783,24 +786,28 @@ def online_on_cues(run):
     note = "parameters by cross-validation on each split"
     note += "".join(f"; {cues}{at}" for cues, at in at_edge.items() if at)
     tables = {"": online, "batch": batch, "choice": tried}
-    paper = {"best p": BEST_P["mfeat"]}
-    save(run, "thesis-fig-4.4", places, tables, note, draw.online_panels(online, batch), paper=paper)
+    shows = "differences of online and test errors where every cue informs (the thesis: place recognition)"
+    about = {"paper": {"best p": BEST_P["mfeat"]}, "shows": shows}
+    drawing = draw.learners(errors_of_learners(online, batch))
+    save(run, "thesis-fig-4.4", places, tables, note, drawing, **about)
 
 
 @online_on_cues.facts
 def _(results):
     table = results.table()
-    ordered = table.sort_values("at")
-    batch = results.table("thesis-fig-4.4.batch")
-    pairs = []
-    ends = []
-    for task in distinct(table["task"]):
-        _, tests, last = _errors_of_batch(where(ordered, task=task), where(batch, task=task))
-        om2 = tests.dropna()["OM2"]  # after epochs that every learner has
-        pairs.append(f"{om2.iloc[-1]:.0%} and {last['SILPMKL']:.0%} ({short_name(task)})")
-        ends.append(f"Errors on {name_of_cues(task)} at the ends of the curves: {listed(last, '.1%')}.")
-    return {"n_epochs": om2.index[-1], "pairs": enumerated(pairs), "ends": " ".join(ends)}
+    errors = errors_of_learners(table, results.table("thesis-fig-4.4.batch"))
+    differences = []
+    for cues, rows in errors.groupby("of", sort=False):
+        points = interval(100 * (rows["test OM2"] - rows["test SILPMKL"]))
+        limits = f"({points.low:+.1f} to {points.high:+.1f})"
+        differences.append(f"{points.mean:+.1f} points {limits} on {short_name(cues)}")
+    tests = where(table, what="test")
+    last = tests[tests["at"] <= LEVEL].groupby("method")["at"].max()
+    return {"epochs": last, "differences": enumerated(differences)}
 
 
-online_on_cues.title("OM-2 ({n_epochs:.0f} epochs) and SILP err on {pairs}.")
-online_on_cues.see("{ends}")
+online_on_cues.title("""
+After {epochs[OM2]:.0f} epochs OM-2's test error minus SILP's is {differences}.""")
+online_on_cues.see("""
+Above, test errors after {epochs[OM2]:.0f} epochs, of OMCL after {epochs[OMCL-PERC]:.0f}, since its time grows
+with their square. Below, the mistakes in the first pass.""")

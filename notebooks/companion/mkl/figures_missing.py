@@ -201,8 +201,8 @@ def _(results):
 
 
 missing_cues.title("""
-With half of the cues missing OBSCURE errs on {zero[mfeat]:.1%} of the numerals with zero blocks and on
-{imputed[mfeat]:.1%} with means in their place; with all cues on {whole[mfeat]:.1%}.""")
+On numerals with half of the cues missing the error of OBSCURE is {zero[mfeat]:.1%} with zero blocks and
+{imputed[mfeat]:.1%} with means in their place; with all cues it is {whole[mfeat]:.1%}.""")
 missing_cues.see("""
 Errors of OBSCURE with half of the cues missing: {errors}. Since one cue is always left, HTAD with its two
 cues lacks {absent[htad]:.0%} of them at the largest share, {most:.0%}.""")

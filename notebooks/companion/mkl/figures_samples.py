@@ -489,7 +489,7 @@ UFO-MKL at a certified 5%, {error[SGD]:.1%} after one pass of SGD.""")
 
 @figure("many-texts", claims="many-5")
 def many_texts(run):
-    """Do two sparse cues of texts err less than one?"""
+    """Do two sparse cues of texts give a lower error than one?"""
     size = run.size["texts"]
     points = [({"seed": seed}, [m]) for seed in run.seeds(size) for m in TEXTS]
     table = _table(run, "texts", size, ("tol", "n_files", "n_features"), points, [FUNCTIONS])

@@ -371,9 +371,9 @@ def with_each_search(seed, effort, C=1.0, **made):
 
 
 @lru_cache
-def one_draw(seed, L, p_correlated, p_ambiguous):
-    """Test accuracy by method on 30 bags of Pendigits, and how often labels come along with each other."""
-    bags, X, y = bags_of("pendigits", seed, 30, 500, L, p_correlated, p_ambiguous)
+def one_draw(seed, L, p_correlated, p_ambiguous, n_bags):
+    """Test accuracy by method on bags of Pendigits, and how often labels come along with each other."""
+    bags, X, y = bags_of("pendigits", seed, n_bags, 500, L, p_correlated, p_ambiguous)
     mms = MMS(tol=0.2, n_rounds=3, n_epochs=10, inference="algorithm-10", random_state=0)
     clsvm = CLSVM(C=0.01, class_weight="balanced")
     models = {
@@ -384,9 +384,9 @@ def one_draw(seed, L, p_correlated, p_ambiguous):
     return {name: np.mean(model.predict(X) == y) for name, model in models.items()}, bags.co_occurrence()
 
 
-def two_draws(**ambiguity):
-    """Of `one_draw`: accuracies of two draws, and the mean of what comes along with what."""
-    (first, together), (second, as_well) = (one_draw(seed, **ambiguity) for seed in range(2))
+def two_draws(pair, **made):
+    """Of `one_draw`: accuracies of a pair of draws, and the mean of what comes along with what."""
+    (first, together), (second, as_well) = (one_draw(2 * pair + k, **made) for k in range(2))
     return pd.DataFrame([first, second]), (together + as_well) / 2
 
 

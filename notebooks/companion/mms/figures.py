@@ -15,10 +15,12 @@ from companion.run.figures import enumerated, extremes, name_of, than
 from companion.run.registry import figure
 from companion.study import edges, interval
 from cuelearn.datasets import Provenance
+from cuelearn.datasets.captioned import FACE_CUES
 
 ITEMS = (
     "a face is a drawing of the thing that the person is, a body (dashed) is clothing turned by what the "
-    "person does; grey: excluded by indicators; names and captions are invented"
+    "person does; items with animals were preferred; grey: excluded by indicators; names and captions are "
+    "invented"
 )
 
 
@@ -58,10 +60,11 @@ def posed(run):
 
 
 def _save_items(run, row, data, *numbers):
-    """Items of a corpus: their captions and who is pictured."""
+    """Items of a corpus: their captions, who is pictured, and how many labelings are candidates."""
     captions = [data.captions[i] for i in numbers]
     truth = [", ".join(data.truth()[data.rows([i])]) for i in numbers]
     table = pd.DataFrame({"item": numbers, "caption": captions, "truth": truth})
+    table["candidates"] = [draw.read_item(data, i).n_candidates for i in numbers]
     run.save_figure(draw.items(data, *numbers), row, table, provenance=[data], note=ITEMS)
 
 
@@ -82,24 +85,32 @@ def captioned_items(run):
     _save_items(run, "thesis-fig-5.1", posed(run), two_persons(run), alone)
 
 
-captioned_items.facts(lambda results: {"n": len(results.table())})
-captioned_items.title(
-    "{n} pictures with their captions, and the labelings that the caption of the last one allows."
-)
+captioned_items.facts(lambda results: {**results.table().iloc[-1]})
+captioned_items.title("""
+The last caption leaves {candidates} labelings of the face; other faces of {truth} show which is right.""")
 
 
 @figure("thesis-fig-5.1-people")
 def people_of_the_corpus(run):
     """Who is easily taken for whom?"""
-    data = news(run)
-    table = pd.DataFrame({"thing": data.things, "name": data.names})
-    note = "emoji, 214 things; items are split, not drawings"
+    data = posed(run)
+    note = "emoji; items are split, not drawings; the animals most often pictured"
     shows = "things in the part of people: several drawings of each"
+    table = naming.most_similar(data)
     drawing = draw.people(data)
     run.save_figure(drawing, "thesis-fig-5.1", table, "people", provenance=[data], note=note, shows=shows)
 
 
-people_of_the_corpus.title("The people pictured most often, and faces of others that resemble theirs.")
+@people_of_the_corpus.facts
+def _(results):
+    table = results.table()
+    colour, shape = [(table[f"like by {cue}"] == table["name"]).mean() for cue in FACE_CUES]
+    return {"n": len(table), "colour": colour, "shape": shape}
+
+
+people_of_the_corpus.title("""
+The most similar training face is of the right person for {colour:.0%} of {n} test faces by colour, for
+{shape:.0%} by shape.""")
 
 
 @figure("thesis-fig-5.1-captions")
@@ -107,14 +118,25 @@ def captions_of_the_thesis(run):
     """Which candidates do the thesis's own captions allow?"""
     source = "Jie Luo, EPFL thesis 5233 (2011), figures 5.1 to 5.5"
     quoted = Provenance("captions of the thesis", "original", "quoted", None, source, "the thesis")
-    table = pd.DataFrame({"figure": ["5.1", "5.1", "5.2", "5.4", "5.5"]})
+    shown = [draw.read_printed(kept) for kept in draw.THESIS]
+    sizes = [(item.n_candidates, item.n_free) for item in shown]
+    table = pd.DataFrame(sizes, columns=["candidates", "without indicators"])
+    table.insert(0, "figure", [kept["title"] for kept in draw.THESIS])
     note = "the thesis's captions, read by candidates_from_caption as if faces stood side by side"
-    drawing = draw.thesis_captions()
+    drawing = draw.thesis_captions(shown)
     run.save_figure(drawing, "thesis-fig-5.1", table, "captions", provenance=[quoted], note=note)
 
 
-captions_of_the_thesis.facts(lambda results: {"n": results.table()["figure"].nunique()})
-captions_of_the_thesis.title("The captions of {n} figures of the thesis, with the labelings that they allow.")
+@captions_of_the_thesis.facts
+def _(results):
+    table = results.table()
+    allowed = table["candidates"]
+    return {"least": allowed.min(), "most": allowed.max(), "free": table["without indicators"].max()}
+
+
+captions_of_the_thesis.title("""
+The thesis's captions allow {least} to {most} labelings; without the indicator "middle" one would allow
+{free}.""")
 
 
 @figure("thesis-fig-5.2")
@@ -127,26 +149,30 @@ def caption_indicators(run):
 
 
 def _people(results):
-    """Who is pictured in the first item, and how many these are."""
-    truth = results.table()["truth"].iloc[0]
-    return {"people": truth.replace(", ", ", which "), "n": truth.count(",") + 1}
+    """Who is pictured in the first item, how many these are, and the number of candidates."""
+    item = results.table().iloc[0]
+    people = item["truth"]
+    return {**item, "people": people.replace(", ", ", which "), "n": people.count(",") + 1}
 
 
 caption_indicators.facts(_people)
 caption_indicators.title(
-    "{n} faces, {n} names and an indicator: it rules out labelings such as those in grey."
+    "{n} faces, {n} names and an indicator: it leaves {candidates} candidates and rules out those in grey."
 )
 
 
 @figure("thesis-fig-5.4")
 def possible_names(run):
     """Which names may two faces have?"""
-    number, _ = next(draw.examples(news(run), n_faces=2, n_names=2))
+    examples = draw.examples(news(run), n_faces=2, n_names=2)
+    number = next(number for number, item in examples if item.n_candidates == item.n_free)
     _save_items(run, "thesis-fig-5.4", news(run), number)
 
 
 possible_names.facts(_people)
-possible_names.title("Which face is {people}? Each row is one answer.")
+possible_names.title(
+    "Which face is {people}? {candidates} answers are possible, other faces of the two show which is right."
+)
 
 
 @figure("thesis-fig-5.5")
@@ -156,7 +182,9 @@ def possible_names_and_verbs(run):
 
 
 possible_names_and_verbs.facts(_people)
-possible_names_and_verbs.title("Which person is {people}, and what do they do? Each row is one answer.")
+possible_names_and_verbs.title("""
+Which person is {people}, and what do they do? {candidates} answers are possible, other faces of the two show
+which is right.""")
 
 
 @figure("thesis-alg-10-counts")
@@ -555,7 +583,7 @@ LISTED = {
     "I": {"MMS": "MMS", "MIMLSVM": "MIMLSVM", "CLSVM": "CL-SVM"},
     "II": {"MMS": "MMS without indicators", "MMS positions": "with them"},
 }
-NAMED_RIGHT = "{} faces (emoji) named right, in brackets the thesis's: {{shares}}."
+NAMED_RIGHT = "{} faces (emoji) named correctly, in brackets the thesis's: {{shares}}."
 
 
 def _named_right(results):
@@ -606,7 +634,7 @@ def _(results):
 
 indicators_in_training.title(NAMED_RIGHT.format("Training"))
 indicators_in_training.see("""
-Indicators change the share that MMS names right by {gain[MMS]:+.1f} points, that of RANDOM by
+Indicators change the share that MMS names correctly by {gain[MMS]:+.1f} points, that of RANDOM by
 {gain[RANDOM]:+.1f}.""")
 
 
@@ -632,7 +660,7 @@ def objective_of_truth(run):
     table = run.sweep("objective-at-truth").frame(naming.objective_at_truth, points)
     note = (
         "objective (5.3), C = 10, of the hyperplanes that MMS finds and of those trained with the truth, on "
-        "the same sets; shares of training faces named right by either"
+        "the same sets; shares of training faces named correctly by either"
     )
     data = corpora_of(run, "I", "II")
     run.save_table(table, "thesis-tab-5.3", "objective", provenance=data, note=note)

@@ -61,6 +61,20 @@ def provenance_of(**made):
     return corpus(**made).provenance
 
 
+def most_similar(data):
+    """Of every test face of an identity the thing, the name, and whose training face is most like it by each
+    cue."""
+    known = data.kinds == "identity"
+    in_test = data.is_test[data.bag_of]
+    tests = np.flatnonzero(known & in_test)
+    training = np.flatnonzero(known & ~in_test)
+    table = pd.DataFrame({"thing": data.things[tests], "name": data.names[tests]})
+    for cue, part in data.face_cues.items():
+        likeness = data.faces[tests, part] @ data.faces[training, part].T
+        table[f"like by {cue}"] = data.names[training[likeness.argmax(axis=1)]]
+    return table
+
+
 def labelled_sets(data, occurrences, constraints, attributes=("name",)):
     """Candidate sets of a composed corpus, and the true labels (n, n_attributes); rare names count as
     null."""

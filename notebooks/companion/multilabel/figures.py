@@ -233,8 +233,8 @@ def weights_over_time(run):
     points = [{**sample(run, "emoji"), "method": m, "seed": run.seed, "C": C[m]} for m in LEARNING]
     paths = run.sweep("paths").frame(experiments.weight_paths, points, data=emoji.data)
     chosen = ", ".join(f"{name_of(method)} {C[method]:g}" for method in LEARNING)
-    text = f"the first draw, each method by its own rule to stop; colours: what a cue sees; C: {chosen}"
-    drawing = draw.weights_over_time(paths, list(emoji.data.cues), emoji.groups)
+    text = f"the first draw, each method by its own rule to stop; C: {chosen}"
+    drawing = draw.weights_over_time(paths, list(emoji.data.cues))
     save_figure(run, "mlmkl-fig-1", drawing, paths, ["emoji"], text)
 
 
@@ -399,7 +399,8 @@ def many_classes(run):
     cost = run.sweep("cost").frame(experiments.cost_to_gap, points, data=data_of(names))
     text = f"{size['seeds']} draws, C = {size['C']:g}, delta = 0.2, "
     text += f"relative gap {size['wanted']:g}, at most {size['most']:,} SVMs"
-    drawing = draw.cost_against_classes(cost, exponents_of_cost(cost))
+    exponents = {column: exponents_of_cost(cost, column) for column in ("seconds", "n_solved")}
+    drawing = draw.cost_against_classes(cost, exponents)
     save_figure(run, "mlmkl-cor-1", drawing, cost, names, text, size["n_train"])
 
 

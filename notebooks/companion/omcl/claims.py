@@ -60,7 +60,7 @@ def _all_ends(results):
 
 
 def _with_best_cue(results):
-    """The last looks, with those of the cue that errs least on each set of data once more, as `BEST`."""
+    """The last looks; those of the cue with the lowest error on each set of data once more, as `BEST`."""
     table = _all_ends(results)
     cues = table[table["method"].str.startswith("cue: ")]
     errors = cues.groupby(["data", "method"])["test_error"].mean()
@@ -129,15 +129,17 @@ def omcl_4(results):
         pair = support["OMCL-BM"], support["OMCL-PERC"]
         if online >= LOW:
             ratio = gmean(pair[0] / pair[1])
-            beside.append(f"{name}, where OMCL-PERC errs on {online:.1%} while it learns: {ratio:.2f}.")
+            beside.append(
+                f"{name}, where OMCL-PERC makes {online:.1%} mistakes while it learns: {ratio:.2f}."
+            )
             continue
-        errs = f"OMCL-PERC errs on {online:.1%} while it learns."
-        close = {"ratio": True, "at_least": 0.8, "at_most": 1.2, "on": name, "text": errs}
+        mistakes = f"OMCL-PERC makes {online:.1%} mistakes while it learns."
+        close = {"ratio": True, "at_least": 0.8, "at_most": 1.2, "on": name, "text": mistakes}
         close |= {column: table[column].iloc[0] for column in ("data_from", "of")}
         parts.append(Mean("support sets alike", "support of OMCL-BM over OMCL-PERC's", *pair, **close))
     text = " ".join(["Close: within a fifth.", *(f"Not judged: {more}" for more in beside)])
     if not parts:
-        text = f"Nowhere does OMCL-PERC err on less than {LOW:.0%} while it learns. {text}"
+        text = f"Nowhere does OMCL-PERC make less than {LOW:.0%} mistakes while it learns. {text}"
         return [NotJudged("support sets alike", verdict="not testable here", text=text)]
     return [*parts, text]
 
@@ -217,12 +219,12 @@ def omcl_9(results):
     online = at_end(curves, "online_error")[cues]
     test = at_end(curves)[cues]
     for says, errors, side in (
-        ("less while learning", online, "at_most"),
-        ("more in tests", test, "at_least"),
+        ("lower while learning", online, "at_most"),
+        ("higher in tests", test, "at_least"),
     ):
         pair = errors["cue: colour"], errors.drop(columns="cue: colour").mean(axis=1)
         measure = "error of colour minus the mean of the other cues"
-        yield Mean(f"colour errs {says}", measure, *pair, **{side: 0.0})
+        yield Mean(f"error of colour {says}", measure, *pair, **{side: 0.0})
     lowest = results.table("thesis-fig-3.6.runs")["confused"]
     measure = "share of cues and classes whose lowest weight stands on the class most confused"
     yield Mean("most lowest weights", measure, lowest, at_least=0.5, figure="thesis-fig-3.6")

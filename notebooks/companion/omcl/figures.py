@@ -30,7 +30,7 @@ from companion.study import interval
 from cuelearn import datasets
 
 METHODS = ("OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote")
-PERCENT = "Percent, every class counts alike; +- is half a 95% interval over permutations."
+PERCENT = "Percent, all classes have equal weight; +- is half a 95% interval over permutations."
 SPLITS = {
     "objects": "Split by drawing (ETH-80: by object).",
     "things": "Split by thing; apple, pear and tomato by drawing.",
@@ -183,15 +183,15 @@ def _at_the_end(results):
     errors = 100 * at_end(results.table())
     facts = _against_cues(errors.mean())
     rivals = (f"cue: {facts['cue']}", "Flat")
-    of_cue, of_flat = (certain(errors["OMCL-BM"] - errors[rival], "less", 1.0) for rival in rivals)
+    of_cue, of_flat = (certain(errors["OMCL-BM"] - errors[rival], "below", 1.0) for rival in rivals)
     of_flat = "" if of_flat == of_cue else f"{of_flat} "
     online = 100 * at_end(results.table(), "online_error").mean()
     return facts | {"of_cue": of_cue, "of_flat": of_flat, "online": online}
 
 
 AGAINST_RIVALS = """
-On {} OMCL-BM errs on {{error[OMCL-BM]:.0f}}% of the tests, {{of_cue}} the best cue ({{least:.0f}}%) and
-{{of_flat}}Flat ({{error[Flat]:.0f}}%)."""
+On {} the test error of OMCL-BM is {{error[OMCL-BM]:.0f}}%, {{of_cue}} that of the best cue
+({{least:.0f}}%) and {{of_flat}}that of Flat ({{error[Flat]:.0f}}%)."""
 SUMMARY = """
 Test errors: OMCL-BM {error[OMCL-BM]:.0f}%, OMCL-PERC {error[OMCL-PERC]:.0f}%, Flat {error[Flat]:.0f}%,
 Flat maps {error[Flat maps]:.0f}%, Vote {error[Vote]:.0f}%, the best cue alone ({cue}) {least:.0f}%."""
@@ -199,7 +199,7 @@ Flat maps {error[Flat maps]:.0f}%, Vote {error[Vote]:.0f}%, the best cue alone (
 
 @figure("thesis-fig-3.1", claims=["omcl-1", "omcl-2", "omcl-6"])
 def two_sensors(run):
-    """With two sensors (with IDOL2: a robot's camera and laser), does OMCL err less than every cue?"""
+    """With two sensors (IDOL2: a robot's camera and laser), is the error of OMCL below that of every cue?"""
     _learning_curves(run, streams(run)[1], "thesis-fig-3.1")
 
 
@@ -286,21 +286,14 @@ them.""")
 
 @figure("thesis-fig-2.1-confusions")
 def all_confusions(run):
-    """Which categories are taken for which, by each cue and by all cues together?"""
+    """Which categories are taken for which by all cues together, and what does each cue alone recognise?"""
     results = results_of(run, "objects")
     classes = results.classes
-    methods = [*results.cues, "OMCL-BM"]
-    fig, (axes,) = panels(len(methods), size=(11, 2.9), sharey=True)
     table = pd.DataFrame(index=pd.MultiIndex.from_product([classes] * 2, names=["category", "taken for"]))
-    for ax, method in zip(axes, methods, strict=True):
-        shares = np.mean([run[method] for run in results.confusions], axis=0)
-        percent = pd.DataFrame(100 * shares, classes, classes)
-        image = matrix(ax, percent, rotation=90, vmin=0, vmax=100)
-        ax.set(title=method, xlabel="taken for")
-        table[method] = shares.ravel()
-    axes[0].set_ylabel("category")
-    fig.colorbar(image, ax=axes, label="share [%]")
-    run.save_figure(fig, "thesis-fig-2.1", table.reset_index(), "confusions", **results.saved)
+    for method in (*results.cues, "OMCL-BM"):
+        table[method] = np.mean([run[method] for run in results.confusions], axis=0).ravel()
+    table = table.reset_index()
+    run.save_figure(draw.confusions(table), "thesis-fig-2.1", table, "confusions", **results.saved)
 
 
 @all_confusions.facts
@@ -316,13 +309,13 @@ all_confusions.title("""
 All cues together recognise {mean:.0%} of the drawings, from {least:.0%} ({least_of}) to {most:.0%}
 ({most_of}).""")
 all_confusions.see("""
-The diagonals show correct answers. Off the diagonal the largest share with all cues together is
+What is confused stands side by side. Off the diagonal the largest share with all cues together is
 {wrong[OMCL-BM]:.0%}: {wrong[category]} taken for {wrong[taken for]}.""")
 
 
 @figure("thesis-fig-3.4")
 def curves_on_objects(run):
-    """Does OMCL err less on drawings never seen than every single cue, one long vector, and a vote?"""
+    """On drawings never seen, is the error of OMCL below that of single cues, one long vector, and a vote?"""
     _learning_curves(run, "objects", "thesis-fig-3.4")
 
 
@@ -344,7 +337,7 @@ def _(results):
 
 curves_on_objects.title(AGAINST_RIVALS.format("drawings never seen"))
 curves_on_objects.see(f"""{SUMMARY} While learning, {{fooled}} alone makes {{seen:.0f}}% mistakes,
-since most new pictures are views of a drawing already shown; on drawings never shown it errs on
+since most new pictures are views of a drawing already shown; on drawings never shown its error is
 {{unseen:.0f}}%. The second layer learns from the first kind of pictures which cue to trust, and is
 tested on the second. The test error has settled, within a tenth of its gain, after {{when[OMCL-PERC]:.0%}}
 of the pictures for OMCL-PERC, {{when[OMCL-BM]:.0%}} for OMCL-BM, {{cues_settle:.0%}} for single cues.""")
@@ -352,7 +345,7 @@ of the pictures for OMCL-PERC, {{when[OMCL-BM]:.0%}} for OMCL-BM, {{cues_settle:
 
 @figure("thesis-tab-3.2")
 def errors_by_category(run):
-    """How often does each method err on each of the eight categories?"""
+    """What is the error of each method on each of the eight categories?"""
     classes = results_of(run, "objects").classes
     table = _errors(run, "objects")
     paper = printed("thesis-tab-3.2").set_index("method")
@@ -368,7 +361,7 @@ def _(results):
 
 
 errors_by_category.title("""
-OMCL-BM errs on {error[OMCL-BM]:.0f}% of the drawings never seen, a vote on {error[Vote]:.0f}%:
+On drawings never seen the error of OMCL-BM is {error[OMCL-BM]:.0f}%, that of a vote {error[Vote]:.0f}%:
 {error[Vote, ties]:.0f}% of its tests are tied.""")
 errors_by_category.see("""
 In the thesis a vote leaves {printed[Vote, ties]:.0f}% of the tests tied. A tie counts as an error.""")
@@ -406,7 +399,7 @@ trust_on_objects.see(TRUST)
 
 @figure("thesis-tab-3.2-things")
 def unseen_things(run):
-    """How often does each method err on whole things that were never seen, such as a cow's face?"""
+    """What is the error of each method on whole things that were never seen, such as a cow's face?"""
     if images_of(run, "objects").provenance.tier == "bundled":
         _save_errors(run, "things", _errors(run, "things"), suffix="things")
 
@@ -418,11 +411,11 @@ def _(results):
 
 
 unseen_things.title("""
-On things never seen OMCL-BM errs on {error[OMCL-BM]:.0f}%, the best cue ({cue}) on {least:.0f}%, Flat on
-{error[Flat]:.0f}%.""")
+On things never seen the error of OMCL-BM is {error[OMCL-BM]:.0f}%, that of the best cue ({cue})
+{least:.0f}%, that of Flat {error[Flat]:.0f}%.""")
 unseen_things.see(f"""
-With whole things held out, shape errs on {{cow:.0f}}% of the cows (a face does not have the outline of a
-cow). {SUMMARY}""")
+With whole things held out, shape misclassifies {{cow:.0f}}% of the cows (a face does not have the outline
+of a cow). {SUMMARY}""")
 
 
 @figure("thesis-tab-3.1")
@@ -444,7 +437,7 @@ def _(results):
 
 
 errors_by_class.title("""
-OMCL-BM errs on {all:.0f}% of the tests: from {least:.0f}% ({least_of}) to {most:.0f}% ({most_of}).""")
+The error of OMCL-BM is {all:.0f}%: from {least:.0f}% ({least_of}) to {most:.0f}% ({most_of}).""")
 
 
 @figure("thesis-fig-3.3", claims="omcl-5")
@@ -487,7 +480,7 @@ $\\eta$ is.""")
 
 @figure("thesis-fig-3.1-mfeat")
 def learning_from_numerals(run):
-    """With six useful cues of handwritten numerals, does OMCL err less than every cue?"""
+    """With six useful cues of handwritten numerals, is the error of OMCL below that of every cue?"""
     _learning_curves(run, "mfeat", "thesis-fig-3.1", "mfeat")
 
 
@@ -498,7 +491,7 @@ learning_from_numerals.see(SUMMARY)
 
 @figure("thesis-fig-3.4-categories")
 def curves_on_categories(run):
-    """With many classes and few samples of each, does OMCL still err less?"""
+    """With many classes and few samples of each, is the error of OMCL still below that of every cue?"""
     _learning_curves(run, "categories", "thesis-fig-3.4", "categories")
 
 
@@ -511,12 +504,12 @@ def _(results):
 
 curves_on_categories.title(AGAINST_RIVALS.format("many categories"))
 curves_on_categories.see(f"""{SUMMARY} OMCL-BM's error is {{word}} that of the best cue. While
-learning, the second layer errs on {{online[OMCL-BM]:.0f}}%, the median cue on {{median:.0f}}%.""")
+learning, the second layer makes {{online[OMCL-BM]:.0f}}% mistakes, the median cue {{median:.0f}}%.""")
 
 
 @figure("thesis-tab-3.2-categories")
 def errors_on_categories(run):
-    """How often does each method err on many categories, and on which least?"""
+    """What is the error of each method on many categories, and on which is it lowest?"""
     results = results_of(run, "categories")
     table = _errors(run, "categories")
     _save_errors(run, "categories", table[["ALL", "+-"]], suffix="categories")
@@ -532,9 +525,10 @@ def _(results):
 
 
 errors_on_categories.title("""
-Of {n} categories OMCL-BM errs least on {least_of} ({least:.0f}%), most on {most_of} ({most:.0f}%).""")
+Of {n} categories {least_of} has the lowest error with OMCL-BM ({least:.0f}%), {most_of} the highest
+({most:.0f}%).""")
 errors_on_categories.see("""
-Over all categories OMCL-BM errs on {all[ALL]:.0f}% (+- {all[+-]:.0f}).
+Over all categories the error of OMCL-BM is {all[ALL]:.0f}% (+- {all[+-]:.0f}).
 Its second layer has few pictures of each category to learn from, where the thesis's sets have five and
 eight classes and hundreds of pictures of each.""")
 
@@ -588,13 +582,13 @@ def levels_of_integration(run):
 @levels_of_integration.facts
 def _(results):
     table = results.table()
-    facts = {"levels": enumerated(table["level"]).capitalize()}
+    facts = {"levels": enumerated(table["level"])}
     for kind in ("batch", "online"):
         facts[kind] = enumerated([f"{error:.1f}" for error in table[f"{kind} error [%]"]])
     return facts
 
 
-levels_of_integration.title("{levels} integration err on {batch}% in batch, on {online}% online.")
+levels_of_integration.title("The errors of {levels} integration are {batch}% in batch and {online}% online.")
 
 
 @figure("thesis-thm-3.1", claims="omcl-7")
@@ -661,8 +655,8 @@ def _(results):
 
 
 last_and_average.title("""
-On {fewer} of {n} data sets OMCL-BM's average errs less than its last hypothesis (mean difference
-{change:+.1f} points).""")
+On {fewer} of {n} data sets the average of OMCL-BM has a lower error than its last hypothesis (mean
+difference {change:+.1f} points).""")
 last_and_average.see("""
 OMCL-BM's error with the last hypothesis and with the average: {errors}. The guarantee is for independent
 samples in random order.""")
@@ -689,7 +683,9 @@ def few_labels(run):
         tables.append(frame.assign(data=name))
     table = pd.concat(tables, ignore_index=True)
     table = table[["data", "permutation", "method", "rule", "value", "requested", "test_error"]]
-    note = f"One pass over {n_train} samples; every class counts alike; {len(permutations)} permutations."
+    note = (
+        f"One pass over {n_train} samples; all classes have equal weight; {len(permutations)} permutations."
+    )
     run.save_figure(draw.few_labels(table), "thesis-sec-7.2.1", table, provenance=data, note=note)
 
 

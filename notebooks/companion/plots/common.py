@@ -119,8 +119,18 @@ def legend(fig, axes, ncols, place="outside upper center", **options):
     fig.legend(known.values(), known.keys(), loc=place, ncols=ncols, **options)
 
 
-def end_labels(ax, curves, gap=0.065):
-    """Name curves at their right ends: (x, y, text, color) of each, moved apart by a share of the axis."""
+def along(ax, values, numbers, at, **style):
+    """Numbers at all values of a slider as a thin curve, and a dot at its present value."""
+    (line,) = ax.plot(values, numbers, **{"linewidth": 1.0, **style, "marker": ""})
+    ax.plot(at, numbers[list(values).index(at)], "o", color=line.get_color(), markersize=7)
+
+
+def end_labels(ax, curves, gap=0.065, at=1.07):
+    """Name curves at their ends: (x, y, text, color) of each, moved apart by a share of the axis.
+
+    `at` is where the names begin, as a share of the width; in the left half they end there.
+    """
+    is_right = at > 0.5
     curves = sorted(curves, key=lambda curve: curve[1])
     ends = ax.transScale.transform([curve[:2] for curve in curves])  # logarithms where the axis has these
     places = ax.transLimits.transform(ends)[:, 1]
@@ -128,15 +138,17 @@ def end_labels(ax, curves, gap=0.065):
         short = np.maximum(gap - np.diff(places), 0.0) / 2
         places[:-1] -= short
         places[1:] += short
+    arrow = {"arrowstyle": "-", "relpos": (0.0 if is_right else 1.0, 0.5), "shrinkA": 0, "shrinkB": 1}
     for (x, y, text, color), place in zip(curves, places, strict=True):
         ax.annotate(
             text,
             (x, y),
-            xytext=(1.07, place),
+            xytext=(at, place),
             textcoords="axes fraction",
+            ha="left" if is_right else "right",
             va="center",
             fontsize=8,
-            arrowprops={"arrowstyle": "-", "color": color, "relpos": (0.0, 0.5), "shrinkA": 0, "shrinkB": 1},
+            arrowprops=arrow | {"color": color},
             annotation_clip=False,
         )
 

@@ -1,5 +1,5 @@
 (box) => {
-  const { values, start, together, frames } = JSON.parse(box.querySelector("script[type='application/json']").textContent);
+  const { values, start, together, frames, pictures } = JSON.parse(box.querySelector("script[type='application/json']").textContent);
   const sliders = [...box.querySelectorAll("input")];
   const images = [...box.querySelectorAll("img")];
   const defaults = start.split(",");
@@ -16,7 +16,7 @@
       slider.nextElementSibling.textContent = value;
       slider.setAttribute("aria-valuetext", value);
     });
-    images.forEach((image, i) => { image.src = "data:image/webp;base64," + frames[position()][i]; });
+    images.forEach((image, i) => { image.src = "data:image/webp;base64," + pictures[frames[position()][i]]; });
   };
   sliders.forEach((slider, i) => slider.addEventListener("input", () => show(i)));
   show();

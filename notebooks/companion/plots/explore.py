@@ -1,4 +1,4 @@
-"""Sliders above the picture that they change; a page without a kernel holds one picture for each position."""
+"""Guesses, and sliders above the picture that they change; a page has a picture for each position."""
 
 import base64
 import io
@@ -20,19 +20,18 @@ from PIL import Image
 from companion.run.figures import CSS_DPI
 from cuelearn.expect import require
 
-__all__ = ["Control", "explore"]
+__all__ = ["Control", "explore", "predict"]
 
-#: How many controls move together on a page without a kernel; each of the others moves alone, from the
-#: defaults.
-TOGETHER = 2
 SIZE = (8.0, 3.4)  # inches
 PAGE_DPI = 112
-SCRIPT = Path(__file__).with_name("explore.js")
+SHOW = "Show the answer"
 STYLE = """
-.explore label { display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: center; margin: 0.3rem 0; }
-.explore label span { flex: 1 1 14rem; }
-.explore input { flex: 2 1 14rem; min-width: 10rem; height: 1.6rem; }
-.explore output { flex: 0 0 4rem; font-variant-numeric: tabular-nums; font-weight: 600; }
+.explore label, .predict label { display: flex; flex-wrap: wrap; align-items: center; }
+.explore label, .predict label { gap: 0 1rem; margin: 0.3rem 0; }
+.explore span, .predict span { flex: 1 1 14rem; }
+.explore input, .predict input { flex: 2 1 14rem; min-width: 10rem; height: 1.6rem; }
+.explore output, .predict output { flex: 0 0 4rem; font-variant-numeric: tabular-nums; font-weight: 600; }
+.predict [inert] { accent-color: #b34700; }
 .explore .panels { display: flex; flex-wrap: wrap; }
 .explore .panels img { flex: 1 1 20rem; min-width: 0; max-width: min(26rem, 100%); background: white; }
 .explore p { font-size: 0.85rem; }
@@ -50,11 +49,11 @@ class Control(NamedTuple):
         return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def explore(draw, controls, *, panels=1, caption=""):
+def explore(draw, controls, *, panels=1, caption="", together=2):
     """A picture with sliders: drawn anew at each move, the picture at the defaults in grey behind it.
 
     Run by papermill, it returns HTML for the book, where no kernel runs: with a picture for each position of
-    the first two sliders, and of each further one with the others at their defaults.
+    the first `together` sliders, and of each further one with the others at their defaults.
 
     ``draw(axes, **values)`` gets one value for each of `controls` (name -> Control), draws lines, points and
     bars on `axes` (one, or a list of `panels`) and fixes their limits.
@@ -78,8 +77,19 @@ def explore(draw, controls, *, panels=1, caption=""):
         draw(target, **values)
 
     if os.environ.get("CUELEARN_RUN"):
-        return _page(figure, picture, controls, panels, caption)
+        return _page(figure, picture, controls, panels, caption, together)
     return _widget(figure, picture, controls, caption)
+
+
+def predict(question, values, answer, unit="", outcome=None):
+    """A guess among `values`; then the `answer` on the same scale, and `outcome`, what `explore` returned."""
+    values = tuple(values)
+    nearest = min(values, key=lambda value: abs(value - answer))
+    guess = Control(f"Your guess: {question}", values, values[len(values) // 2])
+    truth = Control("the answer", values, nearest)
+    sentence = f"You said {{}}, it is {guess.label(answer)} {unit}".rstrip() + "."
+    build = _guess_page if os.environ.get("CUELEARN_RUN") else _guess_widget
+    return build(guess, truth, sentence, outcome)
 
 
 def _fade(ax):
@@ -93,21 +103,46 @@ def _fade(ax):
     ax.set_prop_cycle(None)
 
 
-def _widget(figure, picture, controls, caption):
+def _ipywidgets():
     require("notebooks", "ipywidgets")
-    import ipywidgets as w
+    import ipywidgets
 
+    return ipywidgets
+
+
+def _slider_widget(control):
+    w = _ipywidgets()
+    return w.SelectionSlider(
+        options=[(control.label(value), value) for value in control.values],
+        value=control.default,
+        description=control.words,
+        style={"description_width": "400px"},
+        layout=w.Layout(width="720px"),
+    )
+
+
+def _guess_widget(guess, truth, sentence, outcome):
+    w = _ipywidgets()
+    slider = _slider_widget(guess)
+    answer = _slider_widget(truth)
+    answer.disabled = True
+    comparison = w.HTML()
+    button = w.Button(description=SHOW)
+    box = w.VBox([slider, button])
+
+    def show(_):
+        comparison.value = sentence.format(guess.label(slider.value))
+        shown = (slider, button, answer, comparison, outcome)
+        box.children = [widget for widget in shown if widget is not None]
+
+    button.on_click(show)
+    return box
+
+
+def _widget(figure, picture, controls, caption):
+    w = _ipywidgets()
     image = w.Image(format="png")
-    sliders = []
-    for control in controls.values():
-        slider = w.SelectionSlider(
-            options=[(control.label(value), value) for value in control.values],
-            value=control.default,
-            description=control.words,
-            style={"description_width": "320px"},
-            layout=w.Layout(width="640px"),
-        )
-        sliders.append(slider)
+    sliders = [_slider_widget(control) for control in controls.values()]
 
     @cache
     def png(*values):
@@ -125,51 +160,73 @@ def _widget(figure, picture, controls, caption):
     return w.VBox([*sliders, image, w.HTML(escape(caption))])
 
 
-def _page(figure, picture, controls, panels, caption):
-    """Sliders as HTML that needs no kernel and no network: the pictures of all positions as JSON."""
+def _html(name, body, data):
+    """HTML that needs no kernel and no network: JSON, `body`, and the script of this name that reads both."""
     require("notebooks", "IPython")
     from IPython.display import HTML
 
+    data = json.dumps(data)
+    unique = f"{name}-{uuid.uuid5(uuid.NAMESPACE_OID, data)}"
+    script = Path(__file__).with_name(f"{name}.js").read_text(encoding="utf-8")
+    return HTML(
+        f"""<style>{STYLE}</style><div class="{name}" id="{unique}">
+<script type="application/json">{data}</script>
+{body}
+<script>({script})(document.getElementById("{unique}"))</script></div>"""
+    )
+
+
+def _guess_page(guess, truth, sentence, outcome):
+    labels = [guess.label(value) for value in guess.values]
+    body = f"""{_slider(guess)}<div class="after" inert>{_slider(truth)}</div>
+<button type="button">{SHOW}</button><p role="status"></p>
+<div class="after">{"" if outcome is None else outcome.data}</div>"""
+    return _html("predict", body, {"labels": labels, "sentence": sentence})
+
+
+def _page(figure, picture, controls, panels, caption, together):
+    """Sliders, and the pictures of all positions, each of which stands once."""
     figure.set_dpi(PAGE_DPI)
     frames = {}
-    for position in _positions(controls):
+    pictures = {}
+    for position in _positions(controls, together):
         picked = zip(controls.items(), position, strict=True)
         picture(**{name: control.values[index] for (name, control), index in picked})
-        frames[",".join(map(str, position))] = _panels(figure, panels)
+        numbers = [pictures.setdefault(part, len(pictures)) for part in _panels(figure, panels)]
+        frames[",".join(map(str, position))] = numbers
     values = [[control.label(value) for value in control.values] for control in controls.values()]
     start = ",".join(map(str, _defaults(controls)))
-    data = json.dumps({"values": values, "start": start, "together": TOGETHER, "frames": frames})
+    data = {"values": values, "start": start, "together": together, "frames": frames}
+    data["pictures"] = list(pictures)
     sliders = [_slider(control) for control in controls.values()]
     images = [f'<img alt="{escape(caption)}, panel {k + 1} of {panels}">' for k in range(panels)]
-    alone = [control.words for control in list(controls.values())[TOGETHER:]]
-    note = f" On this page the others go back when one of these moves: {'; '.join(alone)}." if alone else ""
-    name = f"explore-{uuid.uuid5(uuid.NAMESPACE_OID, data)}"
-    return HTML(
-        f"""<style>{STYLE}</style><div class="explore" id="{name}">
-{"".join(sliders)}<div class="panels">{"".join(images)}</div><p>{escape(caption + note)}</p>
-<script type="application/json">{data}</script>
-<script>({SCRIPT.read_text(encoding="utf-8")})(document.getElementById("{name}"))</script></div>"""
-    )
+    alone = [control.words for control in list(controls.values())[together:]]
+    note = f". On this page the others go back when one of these moves: {'; '.join(alone)}." if alone else ""
+    text = escape(caption + note)
+    body = f"""{"".join(sliders)}<div class="panels">{"".join(images)}</div><p>{text}</p>"""
+    return _html("explore", body, data)
 
 
 def _defaults(controls):
     return tuple(control.values.index(control.default) for control in controls.values())
 
 
-def _positions(controls):
+def _positions(controls, together):
     """Of the sliders, as numbers of their values: those of which a page has a picture."""
     start = _defaults(controls)
     ranges = [range(len(control.values)) for control in controls.values()]
-    positions = [(*moved, *start[TOGETHER:]) for moved in itertools.product(*ranges[:TOGETHER])]
-    for k in range(TOGETHER, len(ranges)):
+    positions = [(*moved, *start[together:]) for moved in itertools.product(*ranges[:together])]
+    for k in range(together, len(ranges)):
         positions += [(*start[:k], index, *start[k + 1 :]) for index in ranges[k] if index != start[k]]
     return positions
 
 
 def default_picture(html):
     """The picture at the defaults out of a page's HTML, as PNG in base64."""
-    data = json.loads(re.search(r'"application/json">(.*?)</script>', html, flags=re.DOTALL)[1])
-    parts = [Image.open(io.BytesIO(base64.b64decode(part))) for part in data["frames"][data["start"]]]
+    _, _, page = html.partition('class="explore"')
+    data = json.loads(re.search(r'"application/json">(.*?)</script>', page, flags=re.DOTALL)[1])
+    parts = [data["pictures"][number] for number in data["frames"][data["start"]]]
+    parts = [Image.open(io.BytesIO(base64.b64decode(part))) for part in parts]
     buffer = io.BytesIO()
     Image.fromarray(np.hstack([np.asarray(part) for part in parts])).save(buffer, "PNG")
     return base64.b64encode(buffer.getvalue()).decode()

@@ -1,19 +1,23 @@
 """Drawings of the MKL chapter: of the numbers of its experiments, and of its ideas and sliders."""
 
 from functools import partial
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import NullLocator
+from scipy.stats import gmean
 
 from companion.plots import common
 from companion.plots.common import (
+    along,
     distinct,
     each_run,
+    end_labels,
     forest,
     intervals,
     log_axis,
-    minus_others,
     name_ends,
     paired,
     panels,
@@ -54,7 +58,9 @@ AXES = {
 CUES = {
     "mfeat": "numerals, six cues",
     "htad": "activities, two cues",
+    "pendigits": "pen digits, four cues",
     "different": "categories, six cues",
+    "objects": "objects, six cues",
     "pyramid": "objects, four levels",
 }
 #: A line at a number that a paper prints.
@@ -103,18 +109,61 @@ def over_time(ax, table, x, y, factor=1.0, **style):
 
 
 def against(table, *pairs, by="method"):
-    """A panel for each pair of columns (x, y); of many curves they are stacked, with names at the ends."""
-    if len(distinct(table[by])) <= 5:
-        fig, axes = beside(len(pairs))
-        for ax, (x, y) in zip(axes, pairs, strict=True):
-            panel(ax, table, x, y, by)
-        legend(fig, axes[0], 4)
-        return fig
-    fig, axes = panels(1, len(pairs), size=(6.4, 3.2 * len(pairs)))
-    for ax, (x, y) in zip(axes[:, 0], pairs, strict=True):
-        panel(ax, table, x, y, by, **({} if x == "epoch" else {"draw": band}))
+    """A panel for each pair of columns (x, y); of a single panel curves are named at their ends."""
+    if len(pairs) == 1:
+        fig, ((ax,),) = panels(1, size=(6.4, 3.2))
+        panel(ax, table, *pairs[0], by)
         name_ends(ax)
+        return fig
+    fig, axes = beside(len(pairs))
+    for ax, (x, y) in zip(axes, pairs, strict=True):
+        panel(ax, table, x, y, by)
+    legend(fig, axes[0], 4)
     return fig
+
+
+def minus(ax, errors, baseline, whose, error="test error"):
+    """A `forest` of every other method's errors [%] minus those of the baseline, split by split."""
+    mean = errors.mean().sort_values()
+    rows = {name_of(other): errors[other] - errors[baseline] for other in mean.drop(baseline).index}
+    forest(ax, intervals(rows), f"{error} minus {whose} {mean[baseline]:.1f}% [points]")
+    ax.cuelearn_band += f"; {len(errors)} splits"
+
+
+def above_differences(runs, title, baseline, whose):
+    """A figure, and its upper panel; below are the errors of runs minus those of the baseline."""
+    errors = 100 * runs.pivot(index="seed", columns="method", values="test_error")
+    heights = (3.6, 0.25 + 0.25 * errors.shape[1])
+    fig, axes = panels(1, 2, size=(6.4, 0.8 + sum(heights)), height_ratios=heights)
+    minus(axes[1, 0], errors, baseline, whose)
+    axes[1, 0].set_title(title)
+    return fig, axes[0, 0]
+
+
+def growing_sets(table):
+    """CPU seconds on growing sets; errors minus OBSCURE's on the largest of all (thesis 4.7, JMLR 6)."""
+    most = table.groupby("method")["n_train"].max().min()
+    fig, time = above_differences(where(table, n_train=most), f"{most:,} samples", "OBSCURE", "OBSCURE's")
+    panel(time, table, "n_train", "seconds", draw=band)
+    own = where(table, method="OBSCURE").groupby("n_train")["test_error"].mean()
+    time.set_xticks(own.index, [f"{n:,}\n{error:.0%}" for n, error in own.items()])
+    time.xaxis.set_minor_locator(NullLocator())
+    time.yaxis.set_major_formatter("{x:g}")
+    time.set_xlabel("training samples n, and OBSCURE's test error")
+    name_starts(time)
+    return fig
+
+
+#: Share of a panel's width that the names of curves take at its left.
+NAMES = 0.36
+
+
+def name_starts(ax):
+    """Name curves that begin at one x, inside of the panel at its left."""
+    low, high = np.log(ax.get_xlim())
+    ax.set_xlim(left=np.exp(low - NAMES / (1 - NAMES) * (high - low)))
+    names = [(*line.get_xydata()[0], fill(line.get_label(), 24), line.get_color()) for line in ax.get_lines()]
+    end_labels(ax, names, at=NAMES)
 
 
 def lines(ax, table):
@@ -203,8 +252,8 @@ def kernel_weights(bank, labels, weights):
     return fig
 
 
-def against_p(table, work, best=()):
-    """Errors against p by cues, and a column of work for all cues; `best`: the thesis's p (4.2, JMLR 4)."""
+def against_p(table, best):
+    """OM-2's errors against p by cues, and its updates for all cues; `best`: the thesis's p (4.2)."""
     tasks = distinct(table["task"])
     heights = [1.9] * len(tasks) + [2.8]
     fig, axes = panels(1, len(heights), size=(6.4, 0.6 + sum(heights)), height_ratios=heights, sharex=True)
@@ -215,59 +264,96 @@ def against_p(table, work, best=()):
         ax.set(title=CUES[cues], xlabel="")
         if cues in best:
             ax.axvline(best[cues], label="best p in the thesis", **PRINTED)
-    *_, last = distinct(table["method"])
-    for method in distinct(table["method"]):
-        part = where(table, method=method)
-        stage = "" if method == last else f", {name_of(method).split(', ')[-1]}"
-        names = [CUES[task.split("-")[0]].split(",")[0] + stage for task in part["task"]]
-        panel(cost, part.assign(fixed=names), "p", work, "fixed", linestyle="--" if stage else "-")
+    panel(cost, named_by_cues(table), "p", "updates", "fixed")
     name_ends(cost)
     legend(fig, errors, 3)
     return fig
 
 
-def online_panels(table, batch, level=None):
-    """Mistakes of the first pass minus OM-2's, and test errors, by task; after `level` epochs the thesis has
-    OM-2 level with SILP (4.3, 4.4)."""
-    tasks = distinct(table["task"])
-    fig, axes = panels(1, 2 * len(tasks), size=(6.4, 4.6 * len(tasks)))
+def named_by_cues(table):
+    """The table with a column of the cues' short names, for `panel`."""
+    return table.assign(fixed=[CUES[task.split("-")[0]].split(",")[0] for task in table["task"]])
+
+
+def batch_stage(table):
+    """What OBSCURE's batch stage changes, against p: test errors, and kernel rows read (JMLR 4)."""
+    table = named_by_cues(table)
+    table = table.assign(
+        test_error=table["test_error"] - table["online_error"], rows=table["rows"] / table["online_rows"]
+    )
+    fig, axes = panels(1, 2, size=(6.4, 6.4), height_ratios=(1.4, 1))
+    error, cost = axes[:, 0]
+    for ax, y in ((error, "test_error"), (cost, "rows")):
+        panel(ax, table, "p", y, "fixed", draw=band)
+        name_ends(ax)
+    error.axhline(0.0, color=BLACK, lw=0.8)
+    error.set_ylabel("test error after both stages\nminus that of the online stage [points]")
+    log_axis(cost.yaxis, plain=True)
+    cost.set_ylabel("kernel rows of both stages\nover those of the online stage")
+    return fig
+
+
+def online_panels(table, batch, level):
+    """Mistakes of the first pass minus OM-2's, and test errors; after `level` epochs OM-2 is level with SILP
+    in the thesis (4.3)."""
+    fig, axes = panels(1, 2, size=(6.4, 4.6))
+    online, tests = axes[:, 0]
     table = table.rename(columns={"at": "epoch"})
-    for (online, tests), task in zip(axes.reshape(-1, 2), tasks, strict=True):
-        first = where(table, what="online", task=task)
-        paired(online, first, "epoch", "error", "OM2", factor=100, marker="")
-        name_ends(online, more={"OM-2": (first["epoch"].max(), 0.0)})
-        later = where(table, what="test", task=task)
-        most = later.groupby(["method", "seed"])["epoch"].transform("max")
-        later = later[most == later.groupby("method")["epoch"].transform("max")]
-        panel(tests, later, "epoch", "error", markersize=4)
-        lines(tests, where(batch, task=task))
-        for line in tests.get_lines():
-            if len(line.get_xdata()) == 1 and not line.get_marker():
-                line.set_marker("x")
-        if level:
-            tests.axvline(level, **PRINTED)
-            place = {"transform": tests.get_xaxis_transform(), "ha": "right", "fontsize": 8}
-            tests.text(level, 0.75, "thesis: level with SILP ", **place)
-        name_ends(tests)
-        n = f"{first['seed'].nunique()} runs"
-        online.set(xlabel="training samples seen", ylabel="mistakes so far\nminus OM-2's [points]")
-        online.set_title(CUES.get(task.split("-")[0], "objects, 39 cues"))
-        tests.set(ylabel="test error [%]")
-        n_slow = where(first, method="OMCL-PERC")["seed"].nunique()
-        online.cuelearn_band = f"mistakes: mean of {n} ({n_slow} of OMCL), band: 95% interval of the mean"
-        tests.cuelearn_band = f"test error: {tests.cuelearn_band}"
+    first = where(table, what="online")
+    paired(online, first, "epoch", "error", "OM2", factor=100, marker="")
+    name_ends(online, more={"OM-2": (first["epoch"].max(), 0.0)})
+    later = where(table, what="test")
+    most = later.groupby(["method", "seed"])["epoch"].transform("max")
+    later = later[most == later.groupby("method")["epoch"].transform("max")]
+    panel(tests, later, "epoch", "error", markersize=4)
+    lines(tests, batch)
+    for line in tests.get_lines():
+        if len(line.get_xdata()) == 1 and not line.get_marker():
+            line.set_marker("x")
+    tests.axvline(level, **PRINTED)
+    place = {"transform": tests.get_xaxis_transform(), "ha": "right", "fontsize": 8}
+    tests.text(level, 0.75, "thesis: level with SILP ", **place)
+    name_ends(tests)
+    online.set(xlabel="training samples seen", ylabel="mistakes so far\nminus OM-2's [points]")
+    online.set_title("objects, 39 cues")
+    tests.set(ylabel="test error [%]")
+    n = f"{first['seed'].nunique()} runs"
+    n_slow = where(first, method="OMCL-PERC")["seed"].nunique()
+    online.cuelearn_band = f"mistakes: mean of {n} ({n_slow} of OMCL), band: 95% interval of the mean"
+    tests.cuelearn_band = f"test error: {tests.cuelearn_band}"
+    return fig
+
+
+def learners(errors):
+    """By cues, test errors minus SILP's, and mistakes of the first pass minus OM-2's (thesis 4.4)."""
+    sets = distinct(errors["of"])
+    fig, axes = panels(len(sets), 2, size=(8.6, 3.8), height_ratios=(4, 3))
+    for tests, first, cues in zip(*axes, sets, strict=True):
+        own = 100 * where(errors, of=cues).drop(columns=["name", "of"])
+        own.columns = own.columns.str.split(" ", n=1, expand=True)
+        minus(tests, own["test"], "SILPMKL", "SILP's")
+        minus(first, own["online"], "OM2", "OM-2's", "mistakes in one pass")
+        tests.set_title(CUES[cues])
     return fig
 
 
 def accuracies(table):
-    """Test error of every method with its interval over the splits, the least first (thesis 4.9 right)."""
+    """Errors minus OBSCURE's on the same splits, and CPU seconds of a fit (thesis 4.9 right)."""
     errors = 100 * table.pivot(index="seed", columns="method", values="test_error")
-    styles = [method_style(method) for method in errors.mean().sort_values().index]
-    errors = errors.rename(columns=lambda method: name_of(method))
-    rows = intervals(errors[[style["label"] for style in styles]]).clip(0, 100)
-    fig, (ax,) = beside(1, 0.3 * errors.shape[1] + 0.7)
-    forest(ax, rows.assign(color=[style["color"] for style in styles]), "test error [%]", difference=False)
-    ax.cuelearn_band += f" over {len(errors)} splits"
+    fig, axes = panels(2, size=(9.0, 0.3 * errors.shape[1] + 0.7), width_ratios=(1.6, 1))
+    differences, time = axes[0]
+    minus(differences, errors, "OBSCURE", "OBSCURE's")
+    seconds = table.pivot(index="seed", columns="method", values="seconds")
+    own = gmean(seconds["OBSCURE"])
+    others = errors.mean().sort_values().index.drop("OBSCURE")
+    rows = np.exp(intervals(np.log(seconds[others])))
+    forest(time, rows.assign(color=BLACK), "CPU seconds of a fit", digits=2, difference=False)
+    time.cuelearn_band = "right: geometric means"
+    time.axvline(own, color=BLACK, lw=0.8)
+    time.set_title(f"line: OBSCURE's {own:.2f}", fontsize=9)
+    time.set_yticklabels([])
+    log_axis(time.xaxis)
+    time.xaxis.set_major_formatter("{x:g}")
     return fig
 
 
@@ -285,30 +371,44 @@ def training_sizes(table, gap):
     return fig
 
 
-def many_kernels(counts, alphas):
-    """Time and errors against the number of kernels; kernels kept and errors against alpha (thesis 4.10).
+def many_kernels(counts):
+    """Errors against time with the fewest and the most kernels, an arrow for each method; with the most,
+    errors minus those of the average kernel (thesis 4.10)."""
+    few, many = counts["n_kernels"].agg(["min", "max"])
+    with_many, title = where(counts, n_kernels=many), f"{many:,} kernels"
+    fig, moves = above_differences(with_many, title, "AverageKernelSVM", "the average kernel's")
+    for method in distinct(counts["method"]):
+        ends = where(counts, method=method).groupby("n_kernels")[["seconds", "test_error"]]
+        ends = ends.agg({"seconds": gmean, "test_error": "mean"}).loc[[few, many]]
+        x, y = ends["seconds"].to_numpy(), 100 * ends["test_error"].to_numpy()
+        style = method_style(method, linestyle="none", label=None)
+        moves.plot(x[:1], y[:1], markerfacecolor="white", **style)
+        moves.plot(x[1:], y[1:], **style)
+        arrow = {"arrowstyle": "-|>", "color": style["color"], "shrinkA": 4, "shrinkB": 4}
+        moves.annotate("", (x[1], y[1]), (x[0], y[0]), arrowprops=arrow)
+        offset = {"textcoords": "offset points", "va": "center", "fontsize": 8}
+        moves.annotate(name_of(method), (x[1], y[1]), (7, 0), **offset)
+    log_axis(moves.xaxis)
+    moves.xaxis.set_major_formatter("{x:g}")
+    moves.set(xlabel=AXES["seconds"][0], ylabel=AXES["test_error"][0])
+    moves.set_title(f"{few:,} kernels (hollow) to {many:,}")
+    return fig
 
-    Between them UFO-MKL's test error minus that of the other methods, with most kernels.
-    """
-    rows = counts["method"].nunique() - 1
-    heights = (2.4, 2.2, 0.5 + 0.25 * rows, 1.8, 1.8)
-    fig, axes = panels(1, 5, size=(6.4, 1.8 + sum(heights)), height_ratios=heights)
-    time, error, differences, kept, sparse = axes[:, 0]
-    panel(time, counts, "n_kernels", "seconds", draw=band)
-    means = counts.groupby(["method", "n_kernels"], sort=False)["test_error"].mean().reset_index()
-    panel(error, means.assign(seed="mean"), "n_kernels", "test_error")
-    for ax in (time, error):
-        name_ends(ax)
-    most = counts[counts["n_kernels"] == counts["n_kernels"].max()]
-    errors = 100 * most.pivot(index="seed", columns="method", values="test_error")
-    name = name_of("UFOMKL")
-    minus_others(differences, errors, "UFOMKL", f"test error of {name} minus this one's [points]")
-    differences.set_title(f"{most['n_kernels'].iloc[0]:,} kernels")
-    for ax, y in ((kept, "n_used"), (sparse, "test_error")):
-        panel(ax, alphas.assign(method="UFOMKL"), "alpha", y, draw=band)
-    kept.set(title=f"UFO-MKL, {alphas['n_kernels'].iloc[0]:,} kernels", ylim=(0, None))
-    for ax in (kept, sparse):
-        name_ends(ax)
+
+def zeros(alphas):
+    """UFO-MKL's kernels, errors minus those at the smallest alpha, and times, against alpha (thesis 4.10)."""
+    fig, axes = panels(3, size=(9.6, 3.2))
+    kept, error, time = axes[0]
+    alphas = alphas.assign(method="UFOMKL")
+    first = where(alphas, alpha=alphas["alpha"].min()).set_index("seed")["test_error"]
+    alphas["test_error"] -= alphas["seed"].map(first)
+    for ax, y in zip(axes[0], ("n_used", "test_error", "seconds"), strict=True):
+        panel(ax, alphas, "alpha", y)
+        ax.xaxis.set_major_formatter("{x:g}")
+    kept.set(ylabel=f"kernels kept of {alphas['n_kernels'].iloc[0]:,}", ylim=(0, None))
+    error.axhline(0.0, color=BLACK, lw=0.8)
+    error.set_ylabel("test error minus that at the\nsmallest $\\alpha$ [points]")
+    time.yaxis.set_major_formatter("{x:g}")
     return fig
 
 
@@ -471,29 +571,38 @@ def _shares(ax, names, weights, method):
     ax.set(ylim=(0, 1), ylabel="share of the kernel weights")
 
 
-def weights_and_errors(axes, names, weights, mistakes):
-    """How much each kernel counts, and the share of mistakes so far in one pass."""
-    shares, error = axes
-    _shares(shares, names, weights, "OM2")
-    seen = np.arange(1, len(mistakes) + 1)
-    error.plot(seen, 100.0 * np.cumsum(mistakes) / seen, color=method_style("OM2")["color"])
-    error.set(xlim=(0, len(mistakes)), ylim=(0, 100), xlabel="samples seen", ylabel="online error so far [%]")
+def weights_and_errors(axes, names, models, errors, p):
+    """Of OM-2: how much each kernel counts at this p; at every p the mistakes in the pass, and `errors`."""
+    shares, right = axes
+    _shares(shares, names, models[p].kernel_weights_, "OM2")
+    mistakes = [model.online_errors_.mean() for model in models.values()]
+    curves = {"in the pass": mistakes, **errors}
+    looks = ((GREEN, "--"), (GREEN, "-"), (RED, "-"), (GREY, ":"))
+    for (label, values), (color, line) in zip(curves.items(), looks, strict=False):
+        along(right, [*models], 100 * np.array(values), p, color=color, linestyle=line, label=label)
+    right.set(ylim=(0, 90), xlabel="$p$", ylabel="errors [%]")
+    right.legend(fontsize=7, loc="upper right")
 
 
 def error_and_updates(axes, curves, staged, n_kernels):
     """OBSCURE's mean error with so many kernels; updates of its online stage, these runs among all."""
     error, updates = axes
-    for stage, line in (("online", "--"), ("batch", "-")):
-        for seed, run in where(curves, n_kernels=n_kernels, stage=stage).groupby("seed"):
-            label = f"{stage} stage" if seed == curves["seed"].min() else None
-            error.plot(run["epoch"], 100 * run["test_error"], line, color=BLUE, linewidth=0.8, label=label)
-    error.set(xscale="log", xlim=(1, curves["epoch"].max()), ylim=(0, 100))
-    error.set(xlabel="epoch", ylabel="test error [%]")
+    now = where(curves, n_kernels=n_kernels)
+    for method, stage in (("OBSCURE online", "online"), ("OBSCURE", "batch")):
+        style = method_style(method, label=f"{stage} stage", marker="")
+        over_time(error, where(now, stage=stage), "epoch", "test_error", factor=100, **style)
+    log_axis(error.xaxis, plain=True)
+    error.set(xlim=(1, curves["epoch"].max()), ylim=(0, 100), xlabel="epoch", ylabel="test error [%]")
     error.legend(loc="lower left", fontsize=7)
-    now = where(staged, n_kernels=n_kernels)
-    updates.plot(staged["n_kernels"], staged["updates"], ".", color="#cccccc")
-    updates.plot(now["n_kernels"], now["updates"], "o", color=BLUE)
-    updates.set(xscale="log", yscale="log", xlabel="number of kernels", ylabel="updates of the online stage")
+    thousands = staged.assign(updates=staged["updates"] / 1000)
+    own = where(thousands, n_kernels=n_kernels)
+    updates.plot(thousands["n_kernels"], thousands["updates"], ".", color="#cccccc")
+    updates.plot(own["n_kernels"], own["updates"], "o", color=BLUE)
+    counts = distinct(staged["n_kernels"])
+    updates.set(xscale="log", ylim=(0, None), xlabel="number of kernels")
+    updates.set_xticks(counts, counts)
+    updates.xaxis.set_minor_locator(NullLocator())
+    updates.set_ylabel("online updates [thousands]")
 
 
 def fits_by_alpha(task, seed):
@@ -516,9 +625,8 @@ def kept_and_error(axes, table, C, alpha):
     weights = now.drop(["C", "alpha", "test_error"]).astype(float)
     _shares(shares, weights.index, weights, "UFOMKL")
     shares.set_title(f"{np.count_nonzero(weights)} of {weights.size} kept")
-    color = method_style("UFOMKL")["color"]
-    error.plot(subset["alpha"], 100 * subset["test_error"], color=color)
-    error.plot(alpha, 100 * now["test_error"], "o", color=color, markersize=9)
+    errors = 100 * subset["test_error"].to_numpy()
+    along(error, subset["alpha"], errors, alpha, color=method_style("UFOMKL")["color"])
     error.set(xscale="log", yscale="log", ylim=(1, 100), xlabel=r"$\alpha$", ylabel="test error [%]")
     error.set_title(f"{now['test_error']:.1%} errors")
 
@@ -532,7 +640,6 @@ LABELS = {
     "friedman3": "Friedman 3 (simulated)",
     "mfeat": "digits, five cues",
 }
-SETS = {"mfeat": "numerals, six cues", "htad": "activities, two cues", "pendigits": "pen digits, four cues"}
 #: Least number of samples in a bin that is drawn.
 LEAST = 20
 
@@ -571,7 +678,7 @@ def reliability(table):
             x = bins["confidence"] / bins["count"]
             y = bins["right"] / bins["count"]
             above.plot(x, y, marker=marker, color=colors[method], label=method)
-        above.set(title=SETS[task], xlabel="largest probability", xlim=(0, 1), ylim=(0, 1.02))
+        above.set(title=CUES[task], xlabel="largest probability", xlim=(0, 1), ylim=(0, 1.02))
         losses = runs.drop_duplicates(["seed", "method"])
         losses = losses.pivot(index="seed", columns="method", values="log_loss")
         samples = {f"minus {rival}": losses[methods[0]] - losses[rival] for rival in methods[1:]}
@@ -584,8 +691,7 @@ def reliability(table):
     return fig
 
 
-#: Data sets whose samples lack cues, and looks of methods by the two parts of their names.
-LACKING = {"mfeat": "numerals, six cues", "htad": "activities, two cues", "objects": "objects, six cues"}
+#: Looks of methods on samples that lack cues, by the second part of their names.
 WAYS = {"zero blocks": BLUE, "imputed": ORANGE, "dropped": GREY}
 
 
@@ -601,7 +707,7 @@ def missing_cues(table):
             look = {"color": WAYS[way], "label": method, "linestyle": "-" if kind == "OBSCURE" else "--"}
             own = where(rows, method=method)
             curve(ax, own, "share", "accuracy", factor=100, marker=".", **look)
-        ax.set(title=LACKING[task], xlabel="share of missing cues", ylim=(0, 101))
+        ax.set(title=CUES[task], xlabel="share of missing cues", ylim=(0, 101))
     axes[0, 0].set_ylabel("test accuracy [%]")
     legend(fig, axes, 3)
     return fig

@@ -9,6 +9,7 @@ import pandas as pd
 from companion.mktl.claims import FEW, WORSE_IN_CLASS
 from companion.plots import common
 from companion.plots.common import (
+    along,
     distinct,
     each_run,
     facets,
@@ -222,21 +223,25 @@ def along_priors(table):
 
 
 def samples_and_priors(axes, table, n_per_class, n_priors):
-    """For a slider: single draws and means at a number of samples, both tasks of `multiclass`'s table."""
-    table = where(table, n_per_class=n_per_class)
+    """For a slider: draws at a number of samples and means at all, both tasks of `multiclass`'s table."""
     for ax, (name, k) in zip(axes, (("animals", 40), ("objects", n_priors)), strict=True):
         task = where(table, name=name)
         task = task[(task["n_priors"] == k) | (task["method"] == "NoTransfer")]
         methods = distinct(task["method"])
         for place, method in enumerate(methods):
-            values = 100.0 * where(task, method=method)["accuracy"]
+            runs = where(task, method=method)
+            grid = 100.0 * runs.pivot(index="seed", columns="n_per_class", values="accuracy")
+            means = grid.mean()
+            across = place + np.linspace(-0.3, 0.3, len(means))
+            at = across[means.index.get_loc(n_per_class)]
             color = method_style(method)["color"]
-            ax.plot(np.full(len(values), place), values, ".", color=color, markersize=3)
-            ax.plot(place, values.mean(), "D", color=color, markersize=8)
-            ax.text(place + 0.2, values.mean(), f"{values.mean():.0f}", fontsize=8)
+            ax.plot(np.full(len(grid), at), grid[n_per_class], ".", color=color, markersize=3)
+            along(ax, across, means.to_numpy(), at, color=color)
+            ax.text(place, 3.0, f"{means[n_per_class]:.0f}", fontsize=8, ha="center")
         labels = [name_of(method) for method in methods]
         ax.set_xticks(range(len(methods)), labels, fontsize=SMALL, rotation=20)
         ax.set(title=f"{name}, {k} priors", ylabel="test accuracy [%]", ylim=(0.0, 100.0))
+        ax.set_xlabel("curves: 1 to 20 samples of each class", fontsize=SMALL, labelpad=0)
 
 
 def weights(table, models, n_named=2):
@@ -316,8 +321,7 @@ def at_p(axes, fitted, p):
     left.plot([0.7], [share[0]], "s", color=BLACK)
     left.text(0.9, share[0], f"kernel: {share[0]:.0%} of all norms", fontsize=8, va="center")
     left.set(ylim=(1e-5, 2.0), xlabel="priors' weights, largest first", ylabel="share of all norms")
-    along = [a for _, a in fitted.values()]
-    right.semilogx(np.array([*fitted]) - 1.0, along, color=GREY)
-    right.plot([p - 1.0], [accuracy], "o", markersize=9, color=BLUE)
+    accuracies = [a for _, a in fitted.values()]
+    along(right, [each - 1.0 for each in fitted], accuracies, p - 1.0, color=BLUE)
     right.text(p - 1.0, accuracy + 2.0, f"{accuracy:.0f}%", ha="center", fontsize=8)
-    right.set(ylim=(min(along) - 5.0, max(along) + 5.0), xlabel="$p - 1$", ylabel="test accuracy [%]")
+    right.set(xscale="log", ylim=(25.0, 75.0), xlabel="$p - 1$", ylabel="test accuracy [%]")

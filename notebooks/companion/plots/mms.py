@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.patches import Rectangle
 
 from companion.plots.common import (
+    along,
     curve,
     curves,
     distinct,
@@ -27,13 +28,13 @@ from companion.plots.common import (
     panels,
     where,
 )
-from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style, name_of
+from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, enumerated, method_style, name_of
 from companion.study import interval
 from cuelearn.datasets import load_emoji
 from cuelearn.mms import CandidateSet, Region, Vocabulary, candidates_from_caption
 
 #: Of the words a, b, c, d of a caption; of those that indicators exclude.
-COLORS = ("#B2D4E7", "#F3CEB3", "#B2E1D5", "#EBCADC")
+COLORS = ("#B2D4E7", "#F3CEB3", "#DDE9A5", "#EBCADC")
 EXCLUDED = "#DDDDDD"
 WIDTH = 4.4  # inches: legible on a phone
 #: Rows of labelings that indicators exclude.
@@ -101,12 +102,19 @@ def read_printed(kept):
     return read_caption(kept["caption"], regions, vocabulary, tuple(kept["attributes"]))
 
 
+def is_animal(things):
+    emoji = load_emoji()
+    return np.isin(things, emoji.names[np.char.startswith(emoji.subgroup, "animal")])
+
+
 def examples(data, n_faces, n_names):
-    """Numbers and `Item`s of so many faces and known names, the plainest first; the truth is a candidate."""
+    """Numbers and `Item`s of so many faces and known names, the plainest first, and of these the ones of
+    animals; the truth is a candidate."""
     n_items = len(data.captions)
     unnamed = np.bincount(data.bag_of[~data.mentioned], minlength=n_items)
     strange = np.bincount(data.bag_of[data.kinds != "identity"], minlength=n_items)
-    order = np.lexsort(([len(caption) for caption in data.captions], strange, unnamed))
+    things = np.bincount(data.bag_of[~is_animal(data.things)], minlength=n_items)
+    order = np.lexsort(([len(caption) for caption in data.captions], things, strange, unnamed))
     for number in order[data.bag_sizes[order] == n_faces].tolist():
         item = read_item(data, number)
         if len(item.words) == n_names and item.is_known:
@@ -200,75 +208,96 @@ def draw_candidates(ax, item, width, heading="", most=12):
     write_below(ax, f"{heading} {count}".strip(), width)
 
 
-def stacked(n_rows, *, picture=2.0, n_pictures=1):
-    """Axes of pictures side by side, and below them of a table of so many rows: narrow, for a phone."""
-    height = 0.4 + 0.19 * n_rows
-    rows = [[*range(n_pictures)], ["candidates"] * n_pictures]
-    size = (WIDTH, 0.9 + picture + height)
-    options = {"figsize": size, "height_ratios": (picture, height), "layout": "constrained"}
-    return plt.subplot_mosaic(rows, **options)
-
-
-def captioned(things, caption, names):
-    """Drawings of `things` in one picture, its caption, and the names that each may have."""
+def draw_animals(ax, below, pictured, caption, names, width, most=12):
+    """Faces of animals in one picture, its caption, and below the candidates by the names of the caption."""
     vocabulary = Vocabulary(names)
-    boxes = [(10 + 90 * m, 10, 74 + 90 * m, 74) for m in range(len(things))]
+    boxes = [(10 + 90 * m, 10, 74 + 90 * m, 74) for m in range(len(pictured))]
     regions = [Region("face", box) for box in boxes]
-    true = np.array([[vocabulary.name_label[thing.split()[0]]] for thing in things])
+    true = np.array([[vocabulary.name_label.get(name, 0)] for name in pictured])
     item = read_caption(caption, regions, vocabulary, ("name",), true)
     emoji = load_emoji()
-    fig, axes = stacked(item.n_candidates + 1, picture=1.5)
-    for m, (thing, box) in enumerate(zip(things, boxes, strict=True), start=1):
-        drawing = np.flatnonzero(emoji.names[emoji.thing] == thing)[0]
-        draw_box(axes[0], box, emoji.pictures[drawing], f"face {m}")
-    frame_boxes(axes[0], boxes)
-    write_below(axes[0], caption, 62)
-    draw_candidates(axes["candidates"], item, 62)
+    for m, (name, box) in enumerate(zip(pictured, boxes, strict=True), start=1):
+        drawing = np.flatnonzero(emoji.names[emoji.thing] == f"{name} face")[0]
+        draw_box(ax, box, emoji.pictures[drawing], f"face {m}")
+    frame_boxes(ax, boxes)
+    write_below(ax, caption, width)
+    draw_candidates(below, item, width, most=most)
+
+
+def captioned(pictured, caption, names):
+    """Two animals in one picture, its caption, and the names that each may have."""
+    fig, ((ax,), (below,)) = panels(1, 2, size=(WIDTH, 4.3))
+    draw_animals(ax, below, pictured, caption, names, 62)
     return fig
 
 
+def draw_faces(ax, data, faces, columns):
+    """Faces of a corpus by person, whose name and thing are at the left: name -> rows of the corpus."""
+    n_columns = len(columns)
+    cells = np.full((len(faces) * n_columns, 64, 64, 3), 255, dtype=np.uint8)
+    labels = []
+    for place, (name, rows) in enumerate(faces.items()):
+        for column, look in enumerate(data.looks(rows)):
+            cells[place * n_columns + column] = look
+        thing = data.things[rows[0]] if len(rows) else "in no other picture"
+        labels.append(f"{name}\n({thing})")
+    ax.imshow(mosaic(cells, n_columns, margin=4))
+    ax.xaxis.tick_top()
+    ax.set_xticks(36 + 72 * np.arange(n_columns), columns)
+    ax.set_yticks(36 + 72 * np.arange(len(labels)), labels)
+    ax.tick_params(length=0, labelsize=8)
+    ax.tick_params("x", labelsize=7)
+    ax.spines[:].set_visible(False)
+    ax.grid(visible=False)
+
+
 def items(data, *numbers):
-    """Captioned items; below, the candidate labeling set of the last."""
+    """Captioned items; below, other drawings of the people named by the captions, and the candidate labeling
+    set of the last item."""
     last = read_item(data, numbers[-1])
-    fig, axes = stacked(len(shown_candidates(last, 12)) + 1, n_pictures=len(numbers))
+    faces = {}
+    for number in numbers:
+        for mention in data.caption_mentions(number):
+            rows = np.flatnonzero((data.names == mention.name) & (data.bag_of != number))
+            _, first = np.unique(data.samples[rows, 0, 0], return_index=True)
+            faces[mention.name] = rows[first[:4]]
+    layout = [[[[*range(len(numbers))]]], ["people"], ["candidates"]]
+    heights = (2.5, 0.55 * len(faces), 0.6 + 0.19 * len(shown_candidates(last, 12)))
+    options = {"figsize": (WIDTH, 0.9 + sum(heights)), "height_ratios": heights, "layout": "constrained"}
+    fig, axes = plt.subplot_mosaic(layout, **options)
     for k, number in enumerate(numbers):
         draw_picture(axes[k], data, number, 62 // len(numbers))
         axes[k].set_title(f"composed item {number}", loc="left", fontsize=8)
+    draw_faces(axes["people"], data, faces, [""] * 4)
+    axes["people"].set_title("who is who: the same people in other items", fontsize=8)
     draw_candidates(axes["candidates"], last, 62, f"Item {numbers[-1]}.")
     return fig
 
 
-def people(data, n=5):
-    """Faces of the people most often pictured; last, for each cue, that of another person most like the
-    first."""
+def people(data, n=6):
+    """Faces of the people most often pictured, animals before others; last, for each cue, that of another
+    person most like the first."""
     known = data.kinds == "identity"
     in_test = data.is_test[data.bag_of]
-    names = pd.Series(data.names[known]).value_counts().index[:n]
-    shown = []
-    for name in names:
+    table = pd.DataFrame({"name": data.names, "animal": is_animal(data.things)})[known]
+    counts = table.groupby("name")["animal"].agg(["max", "size"])
+    faces = {}
+    for name in counts.nlargest(n, ["max", "size"]).index:
         own = known & (data.names == name)
         of_training = np.flatnonzero(own & ~in_test)
         others = np.flatnonzero(known & ~own)
-        shown += [*of_training[:4], *np.flatnonzero(own & in_test)[:2]]
+        faces[name] = np.resize(of_training, 4).tolist()  # some again, of few
         for cue in data.face_cues.values():
             likeness = data.faces[others, cue] @ data.faces[of_training[0], cue]
-            shown.append(others[np.argmax(likeness)])
-    titles = ["training"] * 4 + ["test"] * 2 + [f"like by\n{cue}" for cue in data.face_cues]
-    picture = mosaic(np.stack(list(data.looks(shown))), len(titles), margin=4)
-    fig, ((ax,),) = panels(1, size=(WIDTH, 0.5 * n + 0.4))
-    ax.imshow(picture)
-    ax.xaxis.tick_top()
-    ax.set_xticks(36 + 72 * np.arange(len(titles)), titles)
-    ax.set_yticks(36 + 72 * np.arange(n), [fill(name, 12) for name in names])
-    ax.tick_params(length=0, labelsize=7)
-    ax.spines[:].set_visible(False)
-    ax.grid(visible=False)
+            faces[name].append(others[likeness.argmax()])
+    columns = ["training"] * 4 + [f"like by\n{cue}" for cue in data.face_cues]
+    fig, ((ax,),) = panels(1, size=(WIDTH, 0.55 * n + 0.4))
+    draw_faces(ax, data, faces, columns)
     return fig
 
 
-def thesis_captions():
+def thesis_captions(shown):
     """The thesis's captions of figures 5.1, 5.2, 5.4 and 5.5 with their candidate labeling sets."""
-    shown = [read_printed(kept) for kept in THESIS]
     heights = [2 + len(shown_candidates(item, 12)) for item in shown]
     fig, axes = panels(1, len(THESIS), size=(WIDTH, 0.19 * sum(heights) + 5.6), height_ratios=heights)
     for ax, kept, item in zip(axes[:, 0], THESIS, shown, strict=True):
@@ -478,42 +507,52 @@ def searches(groups):
     return fig
 
 
-def place(axes, shares, together):
-    """Accuracies of methods, a row of `shares` for each draw, and which labels came `together` with which."""
+def place(axes, tables, L):
+    """Accuracies of methods at every L, and which labels come together with which at this one.
+
+    `tables` has for each L a row of accuracies for each draw, and the shares of labels that come together.
+    """
     left, right = axes
-    styles = [method_style(method) for method in shares]
-    names = [style["label"].removesuffix(" (all labels)") for style in styles]
-    left.barh(names, 100.0 * shares.mean(), color=[style["color"] for style in styles], height=0.6)
-    for name, values in zip(names, 100.0 * shares.to_numpy().T, strict=True):
-        left.plot(values, [name] * len(values), "|", color=RED, markersize=9)
-    left.set(xlim=(0, 100), ylim=(len(names) - 0.5, -0.5), xlabel="test accuracy (%); strokes: draws")
+    shares, together = tables[L]
+    for method in shares:
+        means = [100.0 * draws[method].mean() for draws, _ in tables.values()]
+        style = method_style(method)
+        along(left, [*tables], means, L, **style)
+        left.plot([L] * len(shares), 100.0 * shares[method], "_", color=style["color"], markersize=9)
+    left.set(xscale="log", ylim=(0, 100), xlabel="L", ylabel="test accuracy (%); strokes: draws")
+    left.set_xticks([*tables], [*tables])
+    left.minorticks_off()
+    left.legend(loc="lower left", fontsize=7)
     matrix(right, together, vmin=0, vmax=1, cmap="Blues")
     most = together.to_numpy()[~np.eye(len(together), dtype=bool)].max()
     right.set(xlabel="label that some candidate gives", ylabel="true label")
     right.set_title(f"largest off the diagonal: {most:.2f}", fontsize=8)  # short: the slider's value is near
 
 
-def objectives(axes, tables):
-    """Objective and test accuracy after every round, by solver; `tables` maps solver to `by_round`."""
-    for solver, table in tables.items():
+def objectives(axes, tables, C):
+    """Objective after every round at this C, test accuracy after the last at every C; `tables` maps each C to
+    `by_round` of each solver."""
+    for solver, table in tables[C].items():
+        ends = [100.0 * by_solver[solver]["accuracy"].iloc[-1] for by_solver in tables.values()]
         axes[0].plot(table["round"], table["objective"], **SOLVERS[solver])
-        axes[1].plot(table["round"], 100.0 * table["accuracy"], **SOLVERS[solver])
+        along(axes[1], [*tables], ends, C, **SOLVERS[solver])
     axes[0].set(xlim=(0.5, 10.5), yscale="log", ylim=(0.2, 300), xlabel="round", ylabel="objective (5.3)")
-    axes[1].set(xlim=(0.5, 10.5), ylim=(0, 100), xlabel="round", ylabel="test accuracy (%)")
+    axes[1].set(xscale="log", ylim=(0, 100), xlabel="$C$", ylabel="test accuracy after the last round (%)")
     axes[0].legend(loc="upper right", fontsize=7)
 
 
-def item(axes, data, faces, names):
-    """An item of a composed corpus with so many faces and known names, and its candidate labeling set."""
+#: What animals do in the captions of the tour.
+DO = {"dog": "barks", "cat": "jumps onto the sofa", "pig": "eats", "rabbit": "runs"}
+
+
+def animals(axes, faces, names):
+    """For a slider: a picture of so many animals, so many names in its caption, and the candidates."""
     for ax in axes:
         ax.clear()  # pictures and tables have no ghost
         ax.set_axis_off()
-    number, shown = next(examples(data, faces, names), (None, None))
-    if number is None:
-        axes[0].text(0.5, 0.5, "no such item", ha="center")
-        return
-    draw_picture(axes[0], data, number, 60)
-    draw_candidates(axes[1], shown, 60, most=8)
+    known = list(DO)[:names]
+    caption = f"{enumerated([f'a {name} {DO[name]}' for name in known])}.".capitalize()
+    draw_animals(*axes, list(DO)[:faces][::-1], caption, known, 60, most=8)
 
 
 def errors_by(table, x, xlabel):

@@ -4,6 +4,7 @@ from itertools import combinations
 from textwrap import fill
 
 import numpy as np
+import pandas as pd
 from matplotlib.ticker import ScalarFormatter
 
 from companion.multilabel.claims import at_the_end, largest_falls
@@ -11,10 +12,11 @@ from companion.plots.common import (
     curve,
     distinct,
     each_run,
-    facets,
     forest,
     intervals,
+    legend,
     log_axis,
+    matrix,
     name_ends,
     panels,
     show_picture,
@@ -57,20 +59,24 @@ def _weights(ax, table, x, kernels, groups):
         ax.plot(table[x], table[kernel], dashes[j % 3], color=PALETTE[group % len(PALETTE)], label=kernel)
 
 
-def weights_over_time(table, kernels, groups):
-    """Kernel weights against training time, a panel per method: the three largest at the end have names."""
-    colors = {kernel: PALETTE[group % len(PALETTE)] for kernel, group in zip(kernels, groups, strict=True)}
-    fig, parts = facets(table, "method", columns=2, size=(4.2, 2.4), sharey=True)
-    for ax, method, rows in parts:
-        weights = rows.set_index("seconds")[kernels]
-        largest = weights.iloc[-1].nlargest(3)
-        ax.plot(weights.drop(columns=largest.index), color=GREY, linewidth=0.6)
-        for kernel, style in zip(largest.index, ("-", "--", ":"), strict=False):
-            ax.plot(weights[kernel], color=colors[kernel], linestyle=style, label=kernel)
-        ax.set(title=short(method), xlabel="CPU seconds of training", ylim=(-0.02, 1.05))
-        name_ends(ax, gap=0.1)
-    for ax, *_ in parts[::2]:
-        ax.set_ylabel("kernel weight (share)")
+def weights_over_time(table, kernels):
+    """The largest kernel weight of each method against training time, and the weights of all at its end."""
+    methods = distinct(table["method"])
+    fig, ((top,), (bottom,)) = panels(1, 2, size=(5.8, 6.0), height_ratios=(1.0, 1.1))
+    ends = {}
+    for method in methods:
+        weights = where(table, method=method).set_index("seconds")[kernels]
+        ends[short(method)] = weights.iloc[-1]
+        largest = weights.max(axis=1)[weights.index > 0]
+        label = f"{short(method)}: at most {largest.max():.2f}"
+        top.plot(largest, **method_style(method, label=label, markevery=[-1], markersize=7))
+    top.axhline(1.0 / len(kernels), color=GREY, linewidth=0.8, linestyle=":", label="equal weights")
+    top.set(xlabel="CPU seconds of training (marker: the end)", ylabel="largest kernel weight")
+    log_axis(top.xaxis, top.yaxis, plain=True)
+    at_end = 100 * pd.DataFrame(ends).sort_values(short(methods[0]), ascending=False)
+    matrix(bottom, at_end.T, numbers="{:.0f}", rotation=90, aspect="auto", cmap="Blues")
+    bottom.set_title("weights at the end [%]", fontsize=9)
+    legend(fig, top, 2)
     return fig
 
 
@@ -124,29 +130,37 @@ def auc_over_iterations(table, column, label):
 
 
 def cost_against_classes(table, exponents):
-    """SVMs until a fixed relative gap, against the classes, a panel for each set."""
-    fig, parts = facets(table, "name", size=(4.2, 4.0), sharey=True)
-    for ax, name, of_set in parts:
-        for method in distinct(of_set["method"]):
-            runs = where(of_set, method=method)
-            label = name_of(method)
-            if (name, method) in exponents:
-                label += f": $m^{{{exponents[name, method]:.2f}}}$"
-            options = {"geometric": True, "draw": each_run, "label": label}
-            curve(ax, runs, "n_classes", "n_solved", method, **options)
-            lost = where(runs, reached=False)
-            ax.plot(lost["n_classes"], lost["n_solved"], "x", color=method_style(method)["color"])
-        m = np.unique(of_set["n_classes"])
-        paper = np.cbrt(m) * np.sqrt(np.log(m))
-        least = of_set["n_solved"].min()
-        label = "paper, SA: $m^{1/3} \\sqrt{\\ln m}$"
-        ax.plot(m, least * paper / paper[0], color=GREY, linestyle=":", label=label)
-        log_axis(ax.xaxis, plain=True)
-        log_axis(ax.yaxis)
-        ax.set_xlabel("classes m")
-        ax.legend(fontsize=8)
-    ylabel = "SVMs until the gap is reached (x: abandoned before)"
-    parts[0][0].set(ylabel=ylabel, ylim=(None, 50 * table["n_solved"].max()))
+    """CPU seconds and SVMs until a fixed relative gap, against the classes, a column of panels for each set.
+
+    `exponents`: column -> (set, method) -> power of the classes.
+    """
+    names = distinct(table["name"])
+    fig, axes = panels(len(names), 2, size=(4.0 * len(names), 5.6), sharex="col", sharey="row")
+    for name, column in zip(names, axes.T, strict=True):
+        of_set = where(table, name=name)
+        for ax, cost in zip(column, ("seconds", "n_solved"), strict=True):
+            for method in distinct(of_set["method"]):
+                runs = where(of_set, method=method)
+                label = short(method)
+                if (name, method) in exponents[cost]:
+                    label += f":\n$m^{{{exponents[cost][name, method]:.2f}}}$"
+                curve(ax, runs, "n_classes", cost, method, geometric=True, draw=each_run, label=label)
+                lost = where(runs, reached=False)
+                ax.plot(lost["n_classes"], lost[cost], "x", color=method_style(method)["color"])
+            m = np.unique(of_set["n_classes"])
+            paper = np.cbrt(m) * np.sqrt(np.log(m))
+            least = of_set[cost].min()
+            label = "paper, SA:\n$m^{1/3} \\sqrt{\\ln m}$"
+            ax.plot(m, least * paper / paper[0], color=GREY, linestyle=":", label=label)
+            log_axis(ax.xaxis, plain=True)
+            log_axis(ax.yaxis)
+            ax.autoscale_view()  # labels are placed within the limits
+            name_ends(ax, gap=0.18)
+        column[0].set_title(name)
+        column[1].set_xlabel("classes m")
+    axes[0, 0].set_ylabel("CPU seconds until the gap")
+    unreached = "" if table["reached"].all() else " (x: abandoned before)"
+    axes[1, 0].set_ylabel(f"SVMs until the gap{unreached}")
     return fig
 
 

@@ -1,13 +1,17 @@
 """Drawings of the OKS chapter, from the numbers of its experiments."""
 
+from itertools import product
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.patches import Rectangle
 
 from companion.plots.common import (
     curve,
     curves,
     distinct,
+    end_labels,
     legend,
     log_axis,
     matrix,
@@ -21,8 +25,12 @@ from companion.run.figures import BLACK, BLUE, GREEN, ORANGE, PALETTE, PURPLE, R
 from cuelearn.oks import OKS
 
 COLORS = (GREEN, PURPLE, ORANGE)
-LIMITS = ("bound", "comparator", "loss")  # drawn without bands
-SYMBOLS = {"delta": r"$\delta$", "radius": "r", "epsilon": r"$\epsilon$"}
+LIMITS = ("bound", "loss")  # drawn without bands
+#: Drawings side by side, of which there are two rows at most.
+DRAWINGS = 5
+#: Least probability at the end of a kernel whose curve has its name.
+NAMED = 0.1
+SYMBOLS = {"delta": r"$\delta$", "epsilon": r"$\epsilon$"}
 #: Streams of the theorems.
 STREAMS = {
     "pendigits": "Pendigits, odd or even",
@@ -64,26 +72,49 @@ def idea():
 
 
 def bandit(stream):
-    """`draw` for `explore`: probabilities of OKS over two passes of a stream, and the shares of its draws."""
+    """`draw` for `explore`: probabilities of OKS over two passes of a stream, and the shares of its draws.
+
+    A representation has a colour, its linear kernel dashes; the kernel that errs least is bold.
+    """
     signs = stream.signs
     names = stream.names
     passes = {"n_epochs": 2, "random_state": 0}
     alone = [OKS("precomputed", **passes).fit(stream.stack[[j]], signs) for j in range(len(names))]
-    errors = [model.online_errors_.mean() for model in alone]  # of a Perceptron on each kernel
+    errors = np.array([model.online_errors_.mean() for model in alone])  # of a Perceptron on each kernel
 
     def draw(axes, delta, eta, n_kernels):
         left, right = axes
         model = OKS("precomputed", delta=delta, eta=eta, **passes).fit(stream.stack[:n_kernels], signs)
         shares = np.bincount(model.drawn_, minlength=n_kernels) / model.drawn_.size
-        for j, path in enumerate(model.probability_history_.T):
+        paths = model.probability_history_.T
+        best = errors[:n_kernels].argmin()
+        top = 0.42 if paths.max() <= 0.4 else 1.05
+        most = 0.4 if shares.max() <= 0.4 else 0.8
+        visits = model.history_["step"].to_numpy()
+        left.set(xlabel="visits, two passes", ylabel="kernel probability q", ylim=(0.0, top))
+        left.set(xlim=(0, 1.6 * visits[-1]), xticks=range(0, visits[-1] + 1, 200))
+        ends = []
+        for j, path in enumerate(paths):
             color = PALETTE[j // 2]
-            left.plot(model.history_["step"], path, color=color, linestyle="-" if j % 2 else "--")
+            bold = j == best
+            left.plot(
+                visits, path, color=color, linestyle="-" if j % 2 else "--", linewidth=3 if bold else 1.3
+            )
+            if bold or path[-1] >= NAMED:
+                ends.append((visits[-1], path[-1], names[j], color))
             right.barh(j, shares[j], color=color, hatch="" if j % 2 else "///", edgecolor="white")
-            right.text(1.02, j, f"{names[j]}: errs at {errors[j]:.0%}", va="center", fontsize=7)
-        left.set(xlabel="visits, two passes", ylabel="kernel probability q", ylim=(0.0, 1.0))
-        right.axvline(delta / n_kernels, color="black", linestyle=":", linewidth=0.8)
-        right.set(xlabel=r"share of the draws (dotted: $\delta/m$)", xlim=(0.0, 2.2), xticks=(0.0, 0.5, 1.0))
-        right.set(ylim=(len(names) - 0.4, -0.6), yticks=[])
+            text = {"va": "center", "ha": "right", "fontsize": 8, "weight": "bold" if bold else "normal"}
+            right.text(-0.02 * most, j, names[j], **text)
+            right.text(1.25 * most, j, f"{errors[j]:.0%}", **text)
+        end_labels(left, ends, at=0.68)
+        right.text(1.25 * most, -0.8, "errs at", ha="right", fontsize=8)
+        right.axvline(delta / n_kernels, ymax=0.92, color="black", linestyle=":", linewidth=0.8)
+        right.set(xlabel=r"share of the draws (dotted: $\delta/m$)", xlim=(-0.75 * most, 1.25 * most))
+        right.set(ylim=(len(names) - 0.4, -1.2), yticks=[], xticks=np.linspace(0.0, most, 3))
+        right.spines["left"].set_visible(False)
+        last = paths[:, -1]
+        left.set_title(f"largest q at the end: {last.max():.2f}, {names[last.argmax()]}")
+        right.set_title(f"{names[best]} errs least: {shares[best]:.0%} of the draws")
 
     return draw
 
@@ -124,19 +155,59 @@ def streams(rows, x, guides=()):
     return fig
 
 
-def kinds(quality, pictures, title):
-    """Test accuracy by kind of features and kernel, and pictures by title."""
-    fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
+def shares_of_bound(table):
+    """Theorem 1: how much of its bound the loss reaches, a row for each loss and stream, a line for the runs
+    of one setting with ever more visits."""
+    table = table.assign(share=100 * table["high"] / table["bound"])
+    rows = list(product(distinct(table["loss"]), distinct(table["kind"])))
+    fig, ((ax,),) = panels(1, size=(5.8, 0.42 * len(rows) + 1.4))
+    for place, (loss, kind) in enumerate(rows):
+        settings = where(table, loss=loss, kind=kind).groupby(["delta", "radius"])
+        for ((delta, radius), of_setting), color, shift in zip(settings, COLORS, (-0.17, 0.17), strict=False):
+            label = rf"$\delta$ = {delta:g}, r = {radius:g}" if place == 0 else "_"
+            for _, of_seed in of_setting.sort_values("n_samples").groupby("seed"):
+                at = np.full(len(of_seed), place + shift)
+                ax.plot(of_seed["share"], at, color=color, linewidth=0.8, label=label)
+                ax.scatter(of_seed["share"], at, np.sqrt(of_seed["n_samples"]), color=color)
+                label = "_"
+    ax.axvline(100, **method_style("bound"))
+    sizes = ", ".join(f"{visits:,}" for visits in np.unique(table["n_samples"]))
+    ax.set(xlim=(0, 103), xlabel=f"share of the bound reached [%]; small to large: {sizes} visits")
+    ax.set_yticks(range(len(rows)), [f"{loss} loss,\n{STREAMS[kind]}" for loss, kind in rows], fontsize=8)
+    ax.invert_yaxis()
+    ax.cuelearn_band = "upper end of the 95% interval of the expected loss, a line for each stream"
+    stamp(ax, "bundled and simulated")
+    legend(fig, ax, 3)
+    return fig
+
+
+def kinds(quality, chance, pictures, title):
+    """Test accuracy by kind of features and kernel, framed where a method has "taken" the kernel; pictures by
+    title."""
+    fig = plt.figure(figsize=(7.2, 6.0), layout="constrained")
     left, right = fig.subfigures(1, 2)
-    for ax, (name, images) in zip(right.subplots(len(pictures), 1), pictures.items(), strict=True):
-        show_picture(ax, mosaic(images[:24], 12, margin=2), f"{name} ({len(images)})")
+    shown = {name: images[: 2 * DRAWINGS] for name, images in pictures.items()}
+    heights = [-(-len(images) // DRAWINGS) for images in shown.values()]
+    rows = right.subplots(len(shown), 1, height_ratios=heights)
+    for ax, (name, images) in zip(rows, shown.items(), strict=True):
+        number = f"{len(images)} of {len(pictures[name])}"
+        show_picture(ax, mosaic(images, DRAWINGS, margin=2), f"{name}: {number}")
         ax.axis("off")
     ax = left.subplots()
     parts = quality["kernel_name"].str.rpartition(" ")
-    table = quality.assign(kind=parts[0], kernel=parts[2])
-    grid = 100 * table.pivot(index="kind", columns="kernel", values="accuracy")
-    grid = grid.loc[distinct(table["kind"]), distinct(table["kernel"])]
-    matrix(ax, grid, numbers="{:.0f}", aspect="auto", vmin=50, vmax=100)
+    table = quality.assign(kind=parts[0], kernel=parts[2], right=100 * quality["accuracy"])
+    grid = table.pivot(index="kind", columns="kernel", values="right")[distinct(table["kernel"])]
+    grid = grid.loc[grid.mean(axis=1).sort_values(ascending=False).index]
+    far = np.abs(grid - 100 * chance).max(axis=None)
+    scale = {"vmin": 100 * chance - far, "vmax": 100 * chance + far, "cmap": "RdBu"}
+    matrix(ax, grid, numbers="{:.0f}", aspect="auto", **scale)
+    taken = table[table["taken"] != ""]
+    for kind, kernel in zip(taken["kind"], taken["kernel"], strict=True):
+        corner = grid.columns.get_loc(kernel) - 0.5, grid.index.get_loc(kind) - 0.5
+        ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=GREEN, linewidth=3))
+    frames = [f"{row.kernel_name}, taken by {row.taken}" for row in taken.itertuples()]
+    white = f"white: always the larger class ({chance:.0%}); framed:"
+    ax.set_xlabel("\n".join([white, *frames]), fontsize=8)
     ax.set_title(f"{title}: test accuracy [%]", fontsize=9)
     return fig
 

@@ -1,31 +1,39 @@
 """Drawings of the OMCL chapter: its two ideas, learning curves, theorem 3.1, parts of verdicts, sliders."""
 
 import itertools
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
 from companion.omcl.claims import at_end, at_half
 from companion.plots.common import (
+    along,
     distinct,
+    end_labels,
     forest,
     intervals,
     legend,
     log_axis,
+    matrix,
     minus_others,
     name_ends,
     panels,
 )
 from companion.protocol import where
-from companion.run.claims import Verdict
+from companion.run.claims import Verdict, claims
 from companion.run.figures import (
     BLACK,
     BLUE,
     GREEN,
     GREY,
     ORANGE,
+    PURPLE,
     RED,
+    SKY,
     band,
     method_style,
     name_methods,
@@ -105,7 +113,7 @@ def learning_curves(table):
         _few_curves(ax, table, column, cues)
     online.set_ylabel("online error [%]")
     test.set(ylabel="test error [%]", xlabel=SEEN)
-    xlabel = "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM errs less"
+    xlabel = "OMCL-BM's test error minus this one's [points]\nleft of 0: OMCL-BM is better"
     minus_others(differences, ends, "OMCL-BM", xlabel)
     return fig
 
@@ -126,6 +134,30 @@ def _few_curves(ax, table, column, cues):
             ax.plot(grid.mean(), **style)
     ax.set_xlim(begin, table["n_seen"].max())
     name_ends(ax)
+
+
+def confusions(table):
+    """What every category is taken for by all cues together, and how often each cue alone recognises it.
+
+    `table` has the shares by "category" and "taken for", a column for each method, OMCL-BM the last.
+    """
+    *cues, everything = table.columns[2:]
+    shares = 100 * table.pivot(index="category", columns="taken for", values=everything)
+    confused = shares.to_numpy() + shares.to_numpy().T
+    apart = squareform(confused.max() - confused, checks=False)
+    order = shares.index[leaves_list(linkage(apart, "average"))]  # what is confused is side by side
+    fig, ((top,), (below,)) = panels(1, 2, size=(5.2, 6.4))
+    matrix(top, shares.loc[order, order], numbers="{:.0f}", aspect="auto", cmap="Blues")
+    top.set_title(f"{everything}: a category (row) is taken for [%]")
+    recognised = table[table["category"] == table["taken for"]].set_index("category").loc[order]
+    rows = range(len(order))
+    for cue, color, marker in zip(cues, (ORANGE, GREEN, PURPLE, BLACK), "sv^D", strict=True):
+        below.plot(100 * recognised[cue], rows, marker, color=color, mfc="none", label=cue)
+    below.plot(100 * recognised[everything], rows, "o", color=BLUE, markersize=8, label=everything)
+    below.set(title="recognised, by each cue alone too [%]", xlim=(0, 100), ylim=top.get_ylim())
+    below.set_yticks(rows, order)
+    below.legend(loc="lower left")
+    return fig
 
 
 def regret(losses, bounds):
@@ -229,24 +261,38 @@ def verdict_parts(verdicts):
         numbers = 100 * rows[["number", "low", "high"]].astype(float)
         table = numbers.assign(color=[colours.get(name, GREY) for name in rows["verdict"]])
         forest(ax, table, "OMCL-BM's test error minus the other's [points]")
-        ax.set_title(f"{verdict.claim}: {verdict.verdict}")
+        sentence = re.sub(r" \(.*?\)", "", claims().loc[verdict.claim, "claim"])
+        ax.set_title(f"{sentence}: {verdict.verdict}", fontsize=9)
     plt.close(fig)
     return fig
 
 
-def bounded_memory(K, y):
-    """For a slider of eta: how many samples the Projectrons keep in one pass, and their mistakes."""
-    seen = np.arange(1, y.size + 1)
+def bounded_memory(K, y, etas):
+    """For a slider of eta: samples kept in one pass; at every eta their number, and that of the mistakes."""
+    models = {}
+    for learner in (Projectron, ProjectronPlusPlus):
+        models[learner.__name__] = [learner("precomputed", eta=eta).fit(K, y) for eta in etas]
 
     def curves(axes, eta):
-        for learner in (Projectron, ProjectronPlusPlus):
-            model = learner("precomputed", eta=eta).fit(K, y)
-            style = method_style(learner.__name__, marker="")
-            axes[0].plot(seen, model.support_sizes_, **style)
-            axes[1].plot(seen, 100 * np.cumsum(model.online_errors_) / seen, **style)
-        axes[0].set(xlabel="samples seen", ylabel="samples kept", ylim=(0, 150))
-        axes[1].set(xlabel="samples seen", ylabel="mistakes so far [%]", ylim=(0, 100))
-        axes[0].legend(loc="upper left")
+        left, right = axes
+        kept = []
+        errors = []
+        for name, passes in models.items():
+            style = method_style(name, marker="")
+            model = passes[etas.index(eta)]
+            left.plot(np.arange(1, y.size + 1), model.support_sizes_, **style)
+            mistakes = [100 * model.online_errors_.mean() for model in passes]
+            shares = [100 * len(model.support_) / y.size for model in passes]
+            along(right, etas, mistakes, eta, color=style["color"])
+            along(right, etas, shares, eta, color=style["color"], linestyle=":")
+            kept.append(f"{style['label']} {model.support_sizes_[-1]}")
+            errors.append(f"{style['label']} {model.online_errors_.mean():.0%}")
+        left.set(xlabel=SEEN, ylabel="samples kept", ylim=(0, 150))
+        right.set(xlabel=r"$\eta$", ylabel="share of the samples [%]", ylim=(0, 100))
+        left.legend(loc="upper left")
+        right.legend(right.get_lines()[-4::2], ("mistakes", "kept"), loc="upper left")
+        left.set_title(f"kept: {', '.join(kept)}")
+        right.set_title(f"mistakes: {', '.join(errors)}")
 
     return curves
 
@@ -255,22 +301,32 @@ def trust(first, y, cues):
     """For a slider of C: mistakes of each cue and of PA-I on all, and its weights of the cues' own scores;
     `first` is a `WatchedOMCL` that has seen the samples of `y`."""
     S = np.hstack(first.first_layer_scores())
-    seen = np.arange(1, y.size + 1)
-    name_methods(cues)
-    style = method_style("OMCL-BM", marker="")
+    wrong = pd.DataFrame(np.transpose([learner.online_errors_ for learner in first.learners_]), columns=cues)
+    best_first = wrong.mean().sort_values().index
+    colors = (GREEN, RED, PURPLE, ORANGE, SKY, GREY, BLUE)
+    colors = dict(zip([*best_first, "OMCL-BM"], colors, strict=True))
 
     def curves(axes, C):
+        left, right = axes
         top = PassiveAggressive(C=C, average=False).fit(S, y)
-        for cue, learner in zip(cues, first.learners_, strict=True):
-            mistakes = 100 * np.cumsum(learner.online_errors_) / seen
-            axes[0].plot(seen, mistakes, **method_style(cue, markevery=60))
-        axes[0].plot(seen, 100 * np.cumsum(top.online_errors_) / seen, **style)
-        axes[0].set(xlabel="samples seen", ylabel="mistakes so far [%]", ylim=(0, 100))
-        axes[0].legend(ncols=2, loc="upper right")
+        shares = 100 * wrong.assign(**{"OMCL-BM": top.online_errors_}).expanding().mean()
+        last = shares.iloc[-1]
+        left.set(xlabel=SEEN, ylabel="mistakes so far [%]", ylim=(0, 100))
+        left.set(xlim=(0, 1.45 * y.size), xticks=range(0, y.size + 1, 200))
+        for name, share in shares.items():
+            left.plot(share, color=colors[name], linewidth=3 if name == "OMCL-BM" else 1.3)
+        ends = [(y.size, end, f"{name}: {end:.0f}%", colors[name]) for name, end in last.items()]
+        end_labels(left, ends, at=0.73)
         n_classes = len(top.coef_)
         scaled = top.coef_ / np.abs(top.coef_).max(axis=1, keepdims=True)
         own = np.einsum("mjm->j", scaled.reshape(n_classes, -1, n_classes)) / n_classes
-        axes[1].plot(own, list(cues), "o", color=style["color"], markersize=8)
-        axes[1].set(xlabel="mean weight of a cue's own score / largest", xlim=(0, 1))
+        own = pd.Series(own, wrong.columns)[best_first]
+        bars = right.barh(own.index, own, color=[colors[cue] for cue in own.index])
+        right.bar_label(bars, fmt="{:.2f}", fontsize=8, padding=3)
+        right.set(xlabel="mean weight of a cue's own score / largest", xlim=(0, 1))
+        right.set_ylim(len(own) - 0.4, -0.6)
+        best = best_first[0]
+        left.set_title(f"OMCL-BM errs at {last['OMCL-BM']:.0f}%, {best} alone at {last[best]:.0f}%")
+        right.set_title(f"fewest mistakes at the top; largest weight: {own.idxmax()}")
 
     return curves

@@ -83,7 +83,7 @@ SHARES = re.compile(r"error|accuracy|AUC|share|recognition|assignment|fall of|ca
 NO_SHARES = re.compile(r"CPU seconds|exponent|slope|square")
 DIFFERENCES = re.compile(r" minus |fall of|gain in|difference")
 #: Words for differences below and above 0.
-WORDS = {"less": ("less", "more"), "behind": ("behind", "ahead of")}
+WORDS = {"lower": ("lower", "higher"), "behind": ("behind", "ahead of")}
 #: Where in a directory of results those on original data lie.
 ORIGINALS = ("original", "params/data_tier=original")
 RELEVANT = 0.01  # a point of error, accuracy or area: a smaller difference is none
@@ -168,11 +168,10 @@ class Verdict(NamedTuple):
     def _repr_markdown_(self):
         """How a notebook shows it."""
         number = number_text(self)
-        facts = {
-            f"{self.measure} (wanted: {self.wanted})": number,
-            "Data": first_in_bold(self.sets(), self.claim) if number else "",
-            "What one learns": learnt(self),
-        }
+        facts = {"What one learns": learnt(self)}
+        if number:
+            sets = first_in_bold(self.sets(), self.claim)
+            facts = {"Measure": self.measure, "Wanted": self.wanted, "Found": number, "Data": sets} | facts
         lines = [f"{name}: {fact.rstrip('.')}." for name, fact in facts.items() if fact]
         sentence = claims().loc[self.claim, "claim"]
         verdict = f"**{self.verdict.capitalize()}** ({self.claim})"
@@ -273,7 +272,7 @@ def with_numbers(sentence, parts):
 
 def in_words(number, form):
     """A number in a sentence: "points" of a difference, their "size" without a sign, or with a word for it,
-    "less" (or more) and "behind" (or ahead of); "times" of a ratio, the larger way round; or by a format."""
+    "lower" (or higher) and "behind" (or ahead of); "times" of a ratio, the larger way round; or a format."""
     if form in WORDS:
         word = WORDS[form][number > 0.0]
         return f"{100 * abs(number):.1f} points {word}"

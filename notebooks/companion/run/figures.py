@@ -37,11 +37,10 @@ from cuelearn.core.storage import atomic_write
 
 #: What the first number is to the second: below it, equal, above it.
 WORDS = {
-    "below": ("below", "level with", "above"),
-    "less": ("less than", "as much as", "more than"),
+    "below": ("below", "equal to", "above"),
     "fewer": ("fewer than", "as many as", "more than"),
     "worse": ("worse than", "as well as", "better than"),
-    "behind": ("behind", "level with", "ahead of"),
+    "behind": ("behind", "tied with", "ahead of"),
     "slower": ("slower than", "as fast as", "faster than"),
     "falls": ("falls", "stays", "rises"),
 }

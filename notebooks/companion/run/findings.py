@@ -13,16 +13,16 @@ from companion.run.records import read_verdicts
 #: Name -> question, and the answer in one sentence.
 FINDINGS = {
     "layers": (
-        "Does OMCL, a second online learner on top of one for each cue, err less?",
-        "Yes, less than the best single cue (by {omcl-1/objects:size} points on objects, "
-        "{omcl-1/activities:size} on activities, {omcl-1/numerals:size} on numerals) and than a vote; but "
-        "one learner on all features joined is better on activities.",
+        "Does a second online learner on top of one for each cue (OMCL) lower the error?",
+        "Yes: its error is {omcl-1/objects:size} points below that of the best single cue on objects, "
+        "{omcl-1/activities:size} on activities and {omcl-1/numerals:size} on numerals, and below a "
+        "vote's; but one learner on all features joined is better on activities.",
     ),
     "online": (
         "Does learning the weights of kernels online pay?",
-        "Yes, unless the best kernel is known: in one pass OM-2 errs "
-        "{om2-4/lower online error than PA-I, average kernel:size} points less than a passive-aggressive "
-        "learner on the average kernel, {om2-4/lower online error than PA-I, best kernel:size} more than one "
+        "Yes, unless the best kernel is known: in one pass OM-2's error is "
+        "{om2-4/lower online error than PA-I, average kernel:lower} than that of a passive-aggressive "
+        "learner on the average kernel, and {om2-4/lower online error than PA-I, best kernel:lower} than "
         "on the best kernel.",
     ),
     "cues": (
@@ -44,7 +44,7 @@ FINDINGS = {
         "Does the solver UFO-MKL pay with 1,400 kernels?",
         "No: an SVM on the average kernel is hundreds of times as fast and no less accurate. To a "
         "certified 1% UFO-MKL takes {ufo-2/in at most a third of the time on Flowers-17:.2f} of OBSCURE's "
-        "time on the authors' own flowers and {ufo-2/in at most a third of the time on objects:.2f} on "
+        "time on the authors' flowers and {ufo-2/in at most a third of the time on objects:.2f} on "
         "objects.",
     ),
     "labels": (
@@ -66,15 +66,15 @@ FINDINGS = {
         "Yes, from five samples a class on: MKTL beats training from scratch by "
         "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed animals, other "
         "classes:size} points on photographed animals and "
-        "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on objects:size} on objects, where its "
-        "rival Multi-KT is as good.",
+        "{mktl-3/MKTL beats NoTransfer from 5 samples per class on on objects:size} on objects, where "
+        "Multi-KT is as good.",
     ),
     "choice": (
         "Is a kernel chosen during learning as good as one found by trying all?",
-        "Yes, after the paper's number of rounds: OKS is level "
+        "Yes, after the paper's number of rounds: OKS is as accurate "
         "({oks-1/at most 3 points less accurate than MuSVM on objects:points} points) in "
-        "{oks-1/1/30 of the time of MuSVM:.2f} of the time. OM-2, which combines all kernels, is "
-        "{oks-7/at most 3 points less accurate than OM2 on objects:size} points more accurate.",
+        "{oks-1/1/30 of the time of MuSVM:.2f} of the time. OM-2 on all kernels is "
+        "{oks-7/at most 3 points less accurate than OM2 on objects:size} points better.",
     ),
     "theorems": (
         "Does any run contradict a theorem?",
@@ -82,6 +82,78 @@ FINDINGS = {
         "{om2-7/random labels:.0%} of the bound on OM-2's mistakes.",
     ),
 }
+#: Which method to use: a question, what to use if the answer is yes, and what that gains and costs.
+CHOICES = (
+    (
+        "Do you have several kernels or cues, and no result yet?",
+        "Train an SVM on the plain average of the kernels, each scaled to a unit diagonal: "
+        "`AverageKernelSVM`.",
+        "There are no weights to learn, and often nothing to gain by learning them: on fifteen scenes "
+        "OBSCURE's error is {obs-6/the error of OBSCURE is below that of the SVM on the average kernel on "
+        "fifteen scenes:lower}; with 1,400 kernels on objects UFO-MKL's error is "
+        "{ufo-6/lower error than the average kernel on objects:lower}, after "
+        "{ufo-6/sooner than the average kernel on objects:.0f} times the time.",
+    ),
+    (
+        "Are there dozens of kernels, some of them poor or redundant, and many classes?",
+        "Learn their weights: `OBSCURE`, with C and p by cross-validation.",
+        "With 39 kernels on 102 kinds of object its error is {obs-6/the error of OBSCURE is below that of "
+        "the SVM on the average kernel on objects:lower} than the average kernel's. A fit takes "
+        "{speed-1/OBSCURE within four times on n = 2,000, C = 10:.1f} times the time of that SVM with 2,000 "
+        "samples, {speed-1/OBSCURE within four times on n = 7,494, C = 10:.1f} times with 7,494.",
+    ),
+    (
+        "Do samples arrive one by one?",
+        "`OM2`, which keeps all samples that it learned from; or, in bounded memory, `OMCL` on "
+        "`ProjectronPlusPlus`.",
+        "In the first pass OM-2's error is {om2-4/lower online error than PA-I, average kernel:lower} than "
+        "that of one learner on the average kernel. On objects OMCL-BM stores "
+        "{omcl-3/OMCL-BM: less than 0.75 of the support:.0%} of the samples of unbounded learners, for "
+        "{omcl-3/OMCL-BM: error within 1 point:size} points of error.",
+    ),
+    (
+        "Is it too slow to compute every kernel?",
+        "Choose one kernel while learning: `OKS`, for as many rounds as draw each kernel fifty times.",
+        "It is as accurate as the best found by trying all "
+        "({oks-1/at most 3 points less accurate than MuSVM on objects:points} points) in "
+        "{oks-1/1/30 of the time of MuSVM on objects:.2f} of the time, but "
+        "{oks-7/at most 3 points less accurate than OM2 on objects:size} points behind OM-2 on all kernels. "
+        "After too few rounds, two passes, it is "
+        "{oks-1/after two passes at most 3 points less accurate than MuSVM on objects:size} points behind.",
+    ),
+    (
+        "Are there few labelled samples, and models of other classes?",
+        "From five samples a class on `MKTL`; with fewer, no transfer, or try both.",
+        "From five on it gains {mktl-3/MKTL beats NoTransfer from 5 samples per class on on photographed "
+        "animals, other classes:size} points on photographed animals and {mktl-3/MKTL beats NoTransfer from "
+        "5 samples per class on on objects:size} on objects. With one sample a class it loses on objects.",
+    ),
+    (
+        "Does a sample have several labels at once?",
+        "One SVM on the average kernel for each label; `MLMKLSA` where weights have to be learned.",
+        "With 131 labels both have the same AUC; weights shared by all labels are learned "
+        "{mlmkl-2/MLMKLSA 0.001 is three times as fast as VSKL on objects:times} to "
+        "{mlmkl-2/MLMKLSA 0.001 is three times as fast as SimpleMKL on objects:times} times as fast as "
+        "weights for each.",
+    ),
+    (
+        "Are only candidate labels known?",
+        "`MMS`.",
+        "It is {mms-2/Pendigits:size} to {mms-2/Satimage:size} points behind an SVM that knows the labels.",
+    ),
+    (
+        "Are there more than 60,000 samples?",
+        "Explicit features in place of kernels: `FeatureMap` in `OM2` or `UFOMKL`.",
+        "At 60,000 samples a certified fit takes {many-1/in a tenth of the time:.2f} of the exact kernels' "
+        "time; the error is {many-2/at most half a point more:lower}.",
+    ),
+    (
+        "Do samples lack some of their cues?",
+        '`missing="zero"`.',
+        "On numerals with 30% of the cues missing the error is {miss-2/numerals:lower} than without the "
+        "incomplete samples, and as low as with imputed means.",
+    ),
+)
 #: What is said of claims with each verdict.
 PLURAL = {"holds": "hold", "holds, smaller": "hold by less than counts", "fails": "fail", "open": "are open"}
 THEOREMS = "theorem|corollary|proposition"
@@ -99,6 +171,15 @@ def finding(name):
     """The question and the answer of a finding, by the committed results, as Markdown."""
     question, answer = FINDINGS[name]
     return f"**{question}** {with_numbers(answer, _Judged())}"
+
+
+def decision_chart():
+    """Which method to use, as Markdown: one question after the other, with gains and costs."""
+    steps = []
+    for number, (question, method, text) in enumerate(CHOICES, start=1):
+        gains = with_numbers(text, _Judged())
+        steps.append(f"## {number}. {question}\n\n**Yes:** {method}\n\n{gains}")
+    return "\n\n".join(steps)
 
 
 def counted():
@@ -124,7 +205,9 @@ def _listed(table):
 def failed(table):
     """The claims of a table that fail, a line of Markdown for each, with what one learns."""
     table = table[table["verdict"] == "fails"]
-    lines = [f"- {{ref}}`{row.id}`: *{row.claim}.* {row.learnt}".rstrip() for row in table.itertuples()]
+    lines = [
+        f"- {{ref}}`{row.id} <{row.id}>`: *{row.claim}.* {row.learnt}".rstrip() for row in table.itertuples()
+    ]
     return "\n".join(lines or ["None fails in this run."])
 
 
@@ -133,6 +216,11 @@ def in_readme(readme):
     lines = [textwrap.fill(counted(), 110), ""]
     for name in FINDINGS:
         lines.append(textwrap.fill(f"- {finding(name)}", 110, subsequent_indent="  "))
-    text = "\n".join(lines)
-    renewed = f"<!-- findings -->\n{text}\n<!-- end -->"
-    return re.sub(r"<!-- findings -->\n.*?\n<!-- end -->", lambda found: renewed, readme, flags=re.DOTALL)
+    return between(readme, "findings", "\n".join(lines))
+
+
+def between(page, name, text):
+    """A page with `text` between the comments <!-- name --> and <!-- end -->."""
+    renewed = f"<!-- {name} -->\n{text}\n<!-- end -->"
+    pattern = rf"<!-- {name} -->\n.*?\n<!-- end -->"
+    return re.sub(pattern, lambda found: renewed, page, flags=re.DOTALL)

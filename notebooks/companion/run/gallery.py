@@ -14,7 +14,7 @@ import pandas as pd
 from companion.plots.explore import default_picture
 from companion.run.claims import files_of, number_text
 from companion.run.figures import compressed
-from companion.run.findings import in_readme
+from companion.run.findings import between, decision_chart, in_readme
 from companion.run.records import (
     DEFAULTS,
     catalogue,
@@ -208,6 +208,10 @@ def write_reference_gallery(root):
     readme = root / "README.md"
     if readme.is_file():
         atomic_write(readme, in_readme(readme.read_text(encoding="utf-8")))
+    chart = root / "notebooks" / "book" / "choose.md"
+    if chart.is_file():
+        page = between(chart.read_text(encoding="utf-8"), "choices", decision_chart())
+        atomic_write(chart, page)
     print(f"written: {os.path.relpath(written, root)}")
 
 
@@ -293,13 +297,15 @@ def _readable(cell, titles):
     for out in cell.outputs:
         name = out.get("metadata", {}).get("cuelearn")
         data = out.get("data", {})
-        if out.get("name") == "stderr":
+        html = data.get("text/html", "")
+        has_slider = 'class="explore"' in html
+        if out.get("name") == "stderr" or ('class="predict"' in html and not has_slider):
             continue
         if name and "image/png" in data:
             out.data = {"text/markdown": _picture(f"../reference/{name}.png", titles[name])}
-        elif 'class="explore"' in data.get("text/html", ""):
+        elif has_slider:
             note = nbformat.v4.new_output("display_data", {"text/markdown": SLIDERS})
-            out.data = {"image/png": default_picture(data["text/html"])}
+            out.data = {"image/png": default_picture(html)}
             outputs.append(note)
         outputs.append(out)
     cell.outputs = outputs

@@ -70,6 +70,8 @@ OF_REPOSITORY = (
     (re.compile(r"\[([^]]+)\]\(\.\./\.\./figures/reference/claims\.md\)"), r"{doc}`\1 <map>`"),
     (re.compile(r"^\[.+\]\(\.\./\.\./figures/reference/times\.csv\)$", re.M), "```{include} _times.md\n```"),
 )
+#: A claim on a page, which is shown with its verdict.
+CLAIM = re.compile(r"\{ref\}`([a-z0-9]+-\d+)`")
 #: What a notebook needs that is taken from a page.
 COPY = (
     "*This copy is yours; its figures go to `figures/` next to it. It needs the package with its extra, "
@@ -98,6 +100,7 @@ def build(root, directory):
         raise FileNotFoundError(f"there is no executed chapter in {directory}: run make figures first")
     with tempfile.TemporaryDirectory(dir=directory, prefix=".book-") as scratch:
         source, out = Path(scratch, "source"), Path(scratch, "out")
+        verdicts = _all_claims(read_verdicts(directory))
         shutil.copytree(root / "notebooks" / "book", source, ignore=shutil.ignore_patterns(".*", "__*"))
         for page in source.glob("*.md"):
             text = page.read_text(encoding="utf-8")
@@ -105,6 +108,7 @@ def build(root, directory):
                 shutil.copy(root / "figures" / "reference" / picture, source / f"_{picture}")
             for link, target in OF_REPOSITORY:
                 text = link.sub(target, text)
+            text = CLAIM.sub(lambda claim: _with_verdict(claim[1], verdicts), text)
             page.write_text(text, encoding="utf-8")
         records = {item["name"]: item for item in read_items(directory)}
         named = set()
@@ -113,7 +117,6 @@ def build(root, directory):
             for page, part in _chapter(notebook, chapter, records, named).items():
                 nbformat.write(part, source / f"{page}.ipynb")
             nbformat.write(copy_of(root / "notebooks" / f"{chapter}.ipynb"), source / f"_{chapter}.ipynb")
-        verdicts = _all_claims(read_verdicts(directory))
         page = verdict_page(verdicts, read_parts(directory), directory.name)
         pages = reference_pages() | {"verdicts.md": page}
         pages |= {"map.md": map_page(verdicts, named), "_times.md": _times(root)}
@@ -143,6 +146,11 @@ def _all_claims(verdicts):
     table = table.set_index("id", drop=False).loc[rows.index]
     numbers = ["number", "low", "high"]
     return table.assign(**table.drop(columns=numbers).fillna(""), **table[numbers].astype(float))
+
+
+def _with_verdict(claim, verdicts):
+    """A link to a claim, and what became of it."""
+    return f"{{ref}}`{claim} <{claim}>`: {verdicts.loc[claim, 'verdict']}"
 
 
 def _sphinx(source, out):
