@@ -44,6 +44,7 @@ html_theme = "sphinx_book_theme"
 html_title = "Learning from many cues"
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
+html_domain_indices = False  # the reference lists the modules
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # a page read from disk may not fetch another

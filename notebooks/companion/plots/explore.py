@@ -199,12 +199,18 @@ def _page(figure, picture, controls, panels, caption, together):
     data = {"values": values, "start": start, "together": together, "frames": frames}
     data["pictures"] = list(pictures)
     sliders = [_slider(control) for control in controls.values()]
-    images = [f'<img alt="{escape(caption)}, panel {k + 1} of {panels}">' for k in range(panels)]
+    images = [f'<img alt="{escape(_shown(ax, caption))}">' for ax in figure.axes[:panels]]
     alone = [control.words for control in list(controls.values())[together:]]
     note = f". On this page the others go back when one of these moves: {'; '.join(alone)}." if alone else ""
     text = escape(caption + note)
     body = f"""{"".join(sliders)}<div class="panels">{"".join(images)}</div><p>{text}</p>"""
     return _html("explore", body, data)
+
+
+def _shown(ax, caption):
+    """For who does not see it: what a panel has on its axes, and of what."""
+    axes = " against ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
+    return re.sub(r"[$\\]", "", "; ".join(filter(None, (axes, caption))))
 
 
 def _defaults(controls):

@@ -195,6 +195,7 @@ def weights_and_classes(axes, path, classes, groups, names):
 
 
 def keywords_and_things(images, named):
+    """Drawings of things, each with its name and its keywords."""
     fig, axes = panels(4, 2, size=(6.0, 4.4))
     for ax, picture, (name, keywords) in zip(axes.flat, images, named, strict=True):
         show_picture(ax, picture, name)

@@ -256,7 +256,10 @@ def extremes(kernels, chosen):
 
 
 def price(methods):
-    """Mean accuracy against CPU seconds: `methods` has seconds and the accuracy in percent, by method."""
+    """Mean accuracy against CPU seconds, by method.
+
+    `methods` has a row for each method: seconds, and right in percent.
+    """
     fig, ((ax,),) = panels(1, size=(6.0, 3.2))
     for method, row in methods.iterrows():
         style = method_style(method, linestyle="", markersize=8)

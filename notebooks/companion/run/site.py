@@ -5,6 +5,7 @@ executed notebooks and what follows from the tables (verdicts, public names) are
 """
 
 import ast
+import inspect
 import io
 import os
 import re
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -64,6 +66,8 @@ DOWNLOAD = """To run and change it: `make lab CHAPTER={0}` in a clone of the rep
 {{download}}`this notebook <_{0}.ipynb>`."""
 #: A picture of a page: one of the committed figures, by its name.
 PICTURE = re.compile(r"^```\{figure\} _(\S+\.png)$", re.MULTILINE)
+#: The call of a chapter's function, in a cell, whose picture is shown but not saved.
+DRAWING = re.compile(r"^draw\.(\w+)\(", re.MULTILINE)
 #: Links that a repository follows, and what the book has in their place.
 OF_REPOSITORY = (
     (re.compile(r"\[([^]]+)\]\(\.\./(\w+)\.ipynb\)"), r"{doc}`\1 <\2>`"),
@@ -82,8 +86,20 @@ COPY = (
 LARGE = 100_000
 #: Of the theme and its fonts, what no page loads.
 UNUSED = ("*.map", "*.ttf", "fa-brands-*", "fa-regular-*", "fontawesome.js", "webpack-macros.html")
-#: Of these: the theme's style sheet and its font have the icons too.
-ICONS = re.compile(r"<script [^>]*fontawesome\.js[^>]*></script>")
+#: What is mended in pages of the theme, MyST-NB and docutils: pattern, HTML.
+MENDED = (
+    # the theme's style sheet and its font have the icons too
+    (re.compile(r"<script [^>]*fontawesome\.js[^>]*></script>"), ""),
+    # Sphinx links the PNG where a width is given
+    (re.compile(r'<a [^>]*image-reference"[^>]*>(<img [^>]*>)\s*</a>'), r"\1"),
+    # for screen readers: names that are missing, or differ from what is seen; roles
+    (re.compile(r'>([^<>"]+)(</a><details[^>]*><summary)>'), r'>\1\2 aria-label="Pages of \1">'),
+    (re.compile(r'(<summary) aria-label="Toggle hidden content"'), r"\1"),
+    (re.compile(r'(search-button-field [^>]*) title="Search" aria-label="Search"'), r"\1"),
+    (re.compile(r'(<div id="pst-primary-sidebar")'), r'\1 role="complementary" aria-label="Contents"'),
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+    (re.compile(r"<th\b[^>]*>(<p></p>)?</th>"), "<td></td>"),
+)
 #: Colours of a drawing in the book.
 COLOURS = 96
 
@@ -163,7 +179,8 @@ def _sphinx(source, out):
 
 
 def _light_pictures(out, directory):
-    """Pictures as WebP, each a link to itself: a phone shows it as wide as the page, a tap in full.
+    """Pages `MENDED`, pictures as WebP, each a link to itself: a phone shows it as wide as the page, a tap
+    in full.
 
     A phone shows panels side by side below each other, where `directory` has such a picture.
     """
@@ -186,10 +203,10 @@ def _light_pictures(out, directory):
         return f'<a class="picture" href="{image[1]}.webp">{shown}</a>'
 
     for page in out.glob("*.html"):
-        text = ICONS.sub("", page.read_text(encoding="utf-8"))
-        # Sphinx links the PNG where a width is given
-        plain = re.sub(r'<a [^>]*image-reference"[^>]*>(<img [^>]*>)\s*</a>', r"\1", text)
-        text = re.sub(r'<img [^>]*src="(_images/[^"]+)\.png"[^>]*>', linked, plain)
+        text = page.read_text(encoding="utf-8")
+        for pattern, html in MENDED:
+            text = pattern.sub(html, text)
+        text = re.sub(r'<img [^>]*src="(_images/[^"]+)\.png"[^>]*>', linked, text)
         page.write_text(text, encoding="utf-8")
 
 
@@ -264,11 +281,23 @@ def _pieces(cell, records, named):
             last = nbformat.v4.new_code_cell("...", **more)  # an empty one would be dropped
             cells.append(last)
         last.outputs.append(out)
+        if "image/png" in out.get("data", {}):
+            shown = records.get(name, {}).get("shows") or _drawn(cell)
+            last.metadata["mystnb"] = {"image": {"alt": shown}}
         if named_here:
             named.add(name)
             figure = {"caption": _caption(records[name]), "name": f"fig-{name}"}
-            last.metadata["mystnb"] = {"figure": figure, "image": {"alt": records[name]["shows"]}}
+            last.metadata.setdefault("mystnb", {})["figure"] = figure
     return cells
+
+
+def _drawn(cell):
+    """What a picture shows that is not among the figures: the summary of the function that draws it."""
+    call = DRAWING.search(cell.source)
+    if call is None:
+        return "a drawing"
+    functions = import_module(f"companion.plots.{cell.id.rpartition('-')[0]}")
+    return inspect.getdoc(getattr(functions, call[1])).partition("\n\n")[0]
 
 
 def _is_progress(out):
