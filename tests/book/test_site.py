@@ -25,13 +25,9 @@ def executed_notebook():
     content = (ROOT / "figures" / "reference" / "thesis-fig-4.1.png").read_bytes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUELEARN_RUN", "1")
-<<<<<<< HEAD
-        slider = explore(lambda ax, p: ax.plot([0, p]), {"p": Control("norm p", tuple(range(1, 14)), 2)})
-        slider = predict("mistakes", range(0, 101, 10), 23, "of 100", slider)
-=======
         controls = {"p": Control("norm p", tuple(range(1, 14)), 2)}
         slider = explore(lambda ax, p: ax.plot([0, p]), controls, caption="a line")
->>>>>>> 95f1efe4 (Pages of the book can be read by a screen reader and by keyboard: names of what opens and of pictures, roles, empty headings, focus)
+        slider = predict("mistakes", range(0, 101, 10), 23, "of 100", slider)
     v4 = nbformat.v4
     moved = v4.new_code_cell("explore()")
     moved.outputs = [v4.new_output("execute_result", {"text/html": slider.data})]
