@@ -88,7 +88,7 @@ scores of other animals alone, {right[MKTL]:.0%} by both.""")
 new_animals.see("""
 No-Transfer sees the shapes alone, Prior-Features the scores that the model of forty other animals gives from
 colours and patches, MKTL both. From No-Transfer to MKTL the accuracy on the {most_of} changes by
-{most:+.0f} points, that on the {least_of} by {least:+.0f}.""")
+{most:+.1f} points, that on the {least_of} by {least:+.1f}.""")
 
 
 @figure("thesis-fig-6.1")

@@ -118,7 +118,7 @@ def mlmkl_3(results):
             continue
         claimed = {"at_least": 0.8, "at_most": 1.2} if linear else {"at_most": 0.99}
         curve = {"units": kept["seed"], "of": name, "on": name}
-        curve |= {"counts": kept["n_solved"], "counted": "SVMs"}
+        curve |= {"counts": kept["n_solved"], "counted": "exponent of the number of SVMs solved"}
         measure = f"exponent of m, CPU seconds of {method}"
         yield Growth(says, measure, kept["seconds"], kept["n_classes"], **claimed, **curve)
     if missed:

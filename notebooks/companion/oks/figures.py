@@ -23,7 +23,7 @@ CHOOSING = ("MuSVM", "OKS", "SOM")
 COMPARED = ("MuSVM", "SimpleMKL", "OM2", "SOM", "OKS")
 #: What OKS-SVM is to OM-2 in accuracy -> what to do where all kernel values can be computed.
 ADVICE = {
-    "behind": "use all kernels, by OM-2",
+    "behind": "use all kernels: first their plain average, then OM-2",
     "tied with": "take either of the two",
     "ahead of": "choose one kernel, by OKS-SVM",
 }

@@ -67,7 +67,7 @@ def idea():
         weights = norms ** (p / (p - 1.0) - 1.0)
         for ax, share in zip(axes[1], weights / weights.sum(), strict=True):
             ax.bar(f"$p$ = {p:g}", share, color=BLUE)
-    axes[1, 0].set_ylabel("share of the block")
+    axes[1, 0].set_ylabel("share of each kernel")
     return fig
 
 

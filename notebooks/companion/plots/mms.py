@@ -367,7 +367,7 @@ def idea():
 
 
 def accuracy_curves(table):
-    """Figure 5.3: accuracy over ambiguous vectors, a panel per data set, from left to right the difficulties.
+    """Figure 5.3: accuracy over wrong labelings, a panel per data set, from left to right the difficulties.
 
     The curves begin anew at each difficulty. MMS is drawn last, in front of those that it meets.
     """
@@ -381,7 +381,7 @@ def accuracy_curves(table):
         ax.set_ylabel("test accuracy (%)")
     last = parts[-1][0]
     last.set_xticks([start + i for start in starts.values() for i in range(len(sizes))], sizes * len(starts))
-    last.set_xlabel("ambiguous vectors L", labelpad=28)
+    last.set_xlabel("wrong labelings L", labelpad=28)
     below = {"xycoords": last.get_xaxis_transform(), "ha": "center", "va": "top", "fontsize": 8}
     for (correlated, ambiguous), start in starts.items():
         chances = f"partners {correlated:.0%}\nlook-alikes {ambiguous:.0%}"

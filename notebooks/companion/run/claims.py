@@ -93,6 +93,13 @@ POWER = 0.8  # with which the units that would decide do so, if the mean stays w
 #: Names of methods that only the code has; the longest first.
 _NAMES = [re.escape(method) for method in METHOD_STYLE if re.match(r"[A-Z]\w*[A-Z0-9]\w*( |$)", method)]
 IN_CODE = re.compile(rf"(?<![\w-])({'|'.join(sorted(_NAMES, key=len, reverse=True))})(?![\w-])")
+#: Columns of a number with its interval.
+ENDS = ("number", "low", "high")
+#: How to read a verdict.
+IN_SHORT = """
+A claim *holds* if its whole 95% interval is as wanted, *fails* if the interval excludes that, or any gain
+that counts (a point, unless another is named), and is *open* otherwise. Of several parts that decide (in
+bold) the least clear one is shown. *Data* says how the methods stand there."""
 #: The committed results.
 REFERENCE = CHECKOUT / "figures" / "reference"
 
@@ -204,13 +211,14 @@ def part_by_part(rows, text=""):
     """The parts of a claim, rows as in ``claims-parts.csv``, as a Markdown table, and its text."""
     shown = []
     for row in rows:
+        name = row["part"] or row["measure"]
         notes = [row["text"].rstrip(".")]
         if row["counted"]:
             number = float(row["count_number"] or "nan")  # as text from a file, where NaN is empty
             notes.insert(0, f"{row['counted']}: {row['count_verdict']}, {number:.3g}")
         shown.append(
             {
-                "part": f"**{row['part']}**" if row["is"] else row["part"],
+                "part": f"**{name}**" if row["is"] else name,
                 "on": row["on"],
                 "verdict": row["verdict"],
                 "number (95% interval)": _number_of_row(row),
@@ -222,7 +230,7 @@ def part_by_part(rows, text=""):
 
 
 def _number_of_row(row):
-    numbers = {name: float(row[name] or "nan") for name in ("number", "low", "high") if row[name] is not None}
+    numbers = {name: float("nan" if row[name] == "" else row[name]) for name in ENDS if row[name] is not None}
     return number_text(Verdict("", "", measure=row["measure"], **numbers), " ({} to {})")
 
 
@@ -459,10 +467,12 @@ class Bound(Part):
 class Finding(Part):
     true: Any = None
     number: float | None = None
+    wanted: str = ""
 
     def judge(self, verdict):
         number = None if self.number is None else float(self.number)
-        return verdict._replace(verdict="holds" if self.true else "fails", number=number)
+        state = "holds" if self.true else "fails"
+        return verdict._replace(verdict=state, number=number, wanted=self.wanted)
 
 
 @dataclass

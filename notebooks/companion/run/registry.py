@@ -30,7 +30,7 @@ import re
 from importlib import import_module
 from string import Formatter
 
-from companion.run.claims import Results, files_of, judge, number_text
+from companion.run.claims import IN_SHORT, Results, files_of, judge, number_text
 from companion.run.figures import FigureStore, css_width, name_methods, use_style
 from companion.run.records import (
     DEFAULTS,
@@ -278,10 +278,9 @@ class Chapter:
 
     def committed(self, *claims):
         """Show the verdicts on some claims from the committed results, whatever this run has made so far."""
-        from IPython.display import display
+        from IPython.display import Markdown, display
 
-        for claim in claims:
-            display(judge(claim))
+        display(Markdown(IN_SHORT), *map(judge, claims))
 
     def text(self, name):
         """The question of an entry, how it was made and what to see, as Markdown."""
