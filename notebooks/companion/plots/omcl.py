@@ -246,8 +246,8 @@ def bounded_memory(K, y, etas):
         for name, passes in models.items():
             style = method_style(name, marker="")
             left.plot(np.arange(1, y.size + 1), passes[etas.index(eta)].support_sizes_, **style)
-            mistakes = [100 * model.online_errors_.mean() for model in passes]
             kept = [100 * len(model.support_) / y.size for model in passes]
+            mistakes = [100 * model.online_errors_.mean() for model in passes]
             along(right, etas, mistakes, eta, color=style["color"])
             along(right, etas, kept, eta, color=style["color"], linestyle=":")
         left.set(xlabel="samples seen", ylabel="samples kept", ylim=(0, 150))
