@@ -258,5 +258,5 @@ def _webp(pixels):
     buffer = io.BytesIO()
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     reduced = picture.quantize(24, method=Image.Quantize.MAXCOVERAGE, kmeans=1).convert("RGB")
-    reduced.save(buffer, "WEBP", lossless=True, method=6)
+    reduced.save(buffer, "WEBP", lossless=True, quality=100, method=4)
     return base64.b64encode(buffer.getvalue()).decode()
