@@ -96,10 +96,11 @@ class WatchedOMCL(OMCL):
         super()._open(X, n_classes)
         self.seen_ = [[] for _ in self.learners_]
 
-    def _observe_cue(self, X, labels, weights, j, log=False):
-        trace = super()._observe_cue(X, labels, weights, j, log)
-        self.seen_[j].append(trace.scores)
-        return trace
+    def _observe_cues(self, X, labels, weights, log=False):
+        traces, sizes = super()._observe_cues(X, labels, weights, log)
+        for seen, trace in zip(self.seen_, traces, strict=True):
+            seen.append(trace.scores)
+        return traces, sizes
 
     def first_layer_scores(self):
         """Scores before each update, shape (n_cues, n_seen, n_classes)."""
