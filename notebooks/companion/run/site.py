@@ -31,7 +31,7 @@ from companion.run.claims import (
     with_labels,
 )
 from companion.run.figures import markdown_table
-from companion.run.findings import FINDINGS, failed, finding
+from companion.run.findings import CARDS, card, failed
 from companion.run.gallery import SHOWN, pages_of, times
 from companion.run.records import DEFAULTS, PROFILES, read_items, read_parts, read_verdicts
 from companion.run.verdicts import count_of, verdict_map
@@ -137,7 +137,7 @@ def build(root, directory):
         pages = reference_pages() | {"verdicts.md": page}
         pages |= {"map.md": map_page(verdicts, named), "_times.md": _times(root)}
         pages["_failed.md"] = failed(verdicts)
-        pages |= {f"_{name}.md": finding(name) for name in FINDINGS}
+        pages |= {f"_{name}.md": card(name) for name in CARDS}
         for chapter in set(DEFAULTS) - set(executed):
             pages[f"{chapter}.md"] = f"# {chapter}\n\nNot executed yet: make figures CHAPTER={chapter}.\n"
         for file, text in pages.items():
