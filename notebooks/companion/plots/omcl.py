@@ -304,7 +304,7 @@ def trust(first, y, cues):
     wrong = pd.DataFrame(np.transpose([learner.online_errors_ for learner in first.learners_]), columns=cues)
     best_first = wrong.mean().sort_values().index
     colors = (GREEN, RED, PURPLE, ORANGE, SKY, GREY, BLUE)
-    colors = dict(zip([*best_first, "OMCL-BM"], colors, strict=True))
+    colors = dict(zip([*wrong.columns, "OMCL-BM"], colors, strict=True))
 
     def curves(axes, C):
         left, right = axes
