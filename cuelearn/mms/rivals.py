@@ -283,6 +283,7 @@ class M3MIML(BagRival):
         \sum_{i \in S_l} \alpha_{il} = \sum_{i \notin S_l} \sum_m \beta_{iml} .
 
     The problem separates into one per label.
+
     Parameters
     ----------
     $C $class_weight $tol $max_iter $n_jobs $random_state
