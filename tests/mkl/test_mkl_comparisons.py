@@ -116,5 +116,5 @@ def test_an_added_method_is_chosen_timed_and_drawn_by_name(added, sweep):
     ratios = rivals.with_ratios(found, ["n_train"])
     assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all()
     fig = draw.against(found, ("n_train", "seconds"))
-    assert new in [text.get_text() for text in fig.legends[0].get_texts()]
+    assert new in [text.get_text() for ax in fig.axes for text in ax.texts]
     plt.close(fig)

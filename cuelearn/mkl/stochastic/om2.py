@@ -380,9 +380,9 @@ class OM2(StochasticMKL):
     def _given_batch(self, X, first):
         """The batch, and {name: how} of the kernels that are indefinite on it."""
         seen = self.n_seen_
-        n_kernels = self.kernel_weights_.size
-        if first:
-            n_kernels = "n_kernels"
+        n_kernels = "n_kernels"
+        if not first:
+            n_kernels = self.kernel_weights_.size
         if self.missing == "zero":
             X, self.absent_ = zero_blocks(X, getattr(self, "absent_", None))
         X = new_kernels(X, n_kernels, "n_seen + n", least=1)
