@@ -140,12 +140,13 @@ GROUPS = {
 MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)
 
 
-def documented(cls, texts=None):
-    """Class decorator: docstring lines ``$C $p`` become the entries of `TEXTS`, `texts` and `GROUPS`, with
-    defaults from the constructor."""
+def documented(cls, texts=None, groups=None):
+    """Class decorator: docstring lines ``$C $p`` become the entries of `TEXTS` and `texts`, with defaults
+    from the constructor; a name of `GROUPS` or `groups` stands for several."""
     if cls.__doc__ is None:  # python -OO
         return cls
     texts = {**TEXTS, **(texts or {})}
+    groups = {**GROUPS, **(groups or {})}
     defaults = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
 
     def entries(match):
@@ -160,6 +161,6 @@ def documented(cls, texts=None):
             lines += textwrap.indent(textwrap.fill(text, 101 - len(indent)), indent + "    ").splitlines()
         return "\n".join(lines)
 
-    separate = re.sub(r"\$(\w+)", lambda mark: GROUPS.get(mark[1], mark[0]), cls.__doc__)
+    separate = re.sub(r"\$(\w+)", lambda mark: groups.get(mark[1], mark[0]), cls.__doc__)
     cls.__doc__ = MARKS.sub(entries, separate)
     return cls

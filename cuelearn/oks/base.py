@@ -1,5 +1,6 @@
 """Base of the online learners."""
 
+import functools
 import math
 from dataclasses import field
 from numbers import Real
@@ -113,19 +114,15 @@ TEXTS = {
     "probability_history_": ("ndarray, shape (n_rows of the history, n_kernels)", "q along the run."),
 }
 GROUPS = {
-    "$run": "$n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose",
-    "$selection": "$classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ "
+    "run": "$n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose",
+    "selection": "$classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ "
     "$support_ $dual_coef_ $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ "
     "$probability_history_",
-    "$svm": "$classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_",
+    "svm": "$classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_",
 }
 
 
-def documented(cls, texts=TEXTS):
-    """`docs.documented`, where a name of `GROUPS` stands for several of the texts."""
-    for group, names in GROUPS.items():
-        cls.__doc__ = (cls.__doc__ or "").replace(group, names)
-    return docs.documented(cls, texts)
+documented = functools.partial(docs.documented, texts=TEXTS, groups=GROUPS)
 
 
 class Learner(Changing):

@@ -8,6 +8,7 @@ s, and the sum :math:`S_s` of the weights of the visits up to it,
 so a second array, `delayed`, changes only where the coefficients do.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -212,17 +213,13 @@ TEXTS = {
     "support_sizes_": ("ndarray, shape (n_visits,)", "Support set after each visit, of all cues."),
 }
 GROUPS = {
-    "$run": "$n_epochs $shuffle $record $random_state $callback $verbose",
-    "$visits": "$classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ "
+    "run": "$n_epochs $shuffle $record $random_state $callback $verbose",
+    "visits": "$classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ "
     "$online_losses_",
 }
 
 
-def documented(cls):
-    """`docs.documented`, where a name of `GROUPS` stands for several of `TEXTS`."""
-    for group, names in GROUPS.items():
-        cls.__doc__ = (cls.__doc__ or "").replace(group, names)
-    return docs.documented(cls, TEXTS)
+documented = functools.partial(docs.documented, texts=TEXTS, groups=GROUPS)
 
 
 #: Recorded at every visit.
