@@ -107,9 +107,10 @@ def combine(block, kernel_weights, dtype=None):
     combined = None
     for part, weight in zip(block, kernel_weights, strict=True):
         scaled = np.dtype(dtype or part.dtype).type(weight) * part
-        if combined is not None:
-            scaled = np.add(combined, scaled, out=combined)
-        combined = scaled
+        if combined is None:
+            combined = scaled
+        else:
+            combined = np.add(combined, scaled, out=combined)
     return combined
 
 
