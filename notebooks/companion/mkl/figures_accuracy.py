@@ -574,7 +574,7 @@ def _(results):
 
 
 all_methods.title("""
-OBSCURE errs on {error:.1%} of the objects; on the same splits it is certainly better than {worse} of {n}
+On objects the error of OBSCURE is {error:.1%}; on the same splits it is certainly better than {worse} of {n}
 others and worse than {better}.""")
 all_methods.see("""
 Each difference is taken on the same splits, so what makes a split hard for every method cancels. The lowest

@@ -231,8 +231,8 @@ def _(results):
 
 
 many_kernels.title("""
-The lowest error with {most:,} kernels is {least:.1%} ({lowest}, {soon:.2g} CPU seconds); UFO-MKL errs on
-{error[UFOMKL]:.1%} after {seconds[UFOMKL]:.2g} seconds, OBSCURE on {error[OBSCURE]:.1%} after
+The lowest error with {most:,} kernels is {least:.1%} ({lowest}, {soon:.2g} CPU seconds); that of UFO-MKL is
+{error[UFOMKL]:.1%} after {seconds[UFOMKL]:.2g} seconds, that of OBSCURE {error[OBSCURE]:.1%} after
 {seconds[OBSCURE]:.2g}.""")
 many_kernels.see("""
 From {fewest} to {most:,} kernels mean errors change by these points: {changes}. With {most:,} UFO-MKL takes

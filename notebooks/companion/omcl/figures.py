@@ -280,8 +280,8 @@ pairs_confused.title(
 )
 pairs_confused.see("""
 The cue {pair.name} takes {pair[first]} and {pair[second]} for each other in {share:.0%} of their tests, the
-best cue in {least:.0%}. On {mended} of the {n} pairs all cues together err less than the cue that confuses
-them.""")
+best cue in {least:.0%}. On {mended} of the {n} pairs all cues together have a lower error than
+the cue that confuses them.""")
 
 
 @figure("thesis-fig-2.1-confusions")

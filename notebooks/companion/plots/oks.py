@@ -107,14 +107,14 @@ def bandit(stream):
             right.text(-0.02 * most, j, names[j], **text)
             right.text(1.25 * most, j, f"{errors[j]:.0%}", **text)
         end_labels(left, ends, at=0.68)
-        right.text(1.25 * most, -0.8, "errs at", ha="right", fontsize=8)
+        right.text(1.25 * most, -0.8, "mistakes", ha="right", fontsize=8)
         right.axvline(delta / n_kernels, ymax=0.92, color="black", linestyle=":", linewidth=0.8)
         right.set(xlabel=r"share of the draws (dotted: $\delta/m$)", xlim=(-0.75 * most, 1.25 * most))
         right.set(ylim=(len(names) - 0.4, -1.2), yticks=[], xticks=np.linspace(0.0, most, 3))
         right.spines["left"].set_visible(False)
         last = paths[:, -1]
         left.set_title(f"largest q at the end: {last.max():.2f}, {names[last.argmax()]}")
-        right.set_title(f"{names[best]} errs least: {shares[best]:.0%} of the draws")
+        right.set_title(f"{names[best]}, the best: {shares[best]:.0%} of the draws")
 
     return draw
 

@@ -326,7 +326,7 @@ def trust(first, y, cues):
         right.set(xlabel="mean weight of a cue's own score / largest", xlim=(0, 1))
         right.set_ylim(len(own) - 0.4, -0.6)
         best = best_first[0]
-        left.set_title(f"OMCL-BM errs at {last['OMCL-BM']:.0f}%, {best} alone at {last[best]:.0f}%")
+        left.set_title(f"mistakes: OMCL-BM {last['OMCL-BM']:.0f}%, {best} alone {last[best]:.0f}%")
         right.set_title(f"fewest mistakes at the top; largest weight: {own.idxmax()}")
 
     return curves

@@ -118,7 +118,7 @@ CHOICES = (
         "Learn their weights: `OBSCURE`, with C and p by cross-validation.",
         "With 39 kernels on 102 kinds of object its error is {obs-6/the error of OBSCURE is below that of "
         "the SVM on the average kernel on objects:lower} than the average kernel's; `OM2` after 80 epochs "
-        "is level with it in less than half the time (thesis figure 4.9). On four kernels of Pendigits a fit "
+        "is as accurate in less than half the time (thesis figure 4.9). On four kernels of Pendigits a fit "
         "takes {speed-1/OBSCURE within four times on n = 2,000, C = 10:.1f} times the time of that SVM with "
         "2,000 samples, {speed-1/OBSCURE within four times on n = 7,494, C = 10:.1f} times with 7,494.",
     ),
