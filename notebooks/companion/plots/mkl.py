@@ -312,7 +312,7 @@ def online_panels(table, batch, level):
             line.set_marker("x")
     tests.axvline(level, **PRINTED)
     place = {"transform": tests.get_xaxis_transform(), "ha": "right", "fontsize": 8}
-    tests.text(level, 0.75, "thesis: as good as SILP ", **place)
+    tests.text(level, 0.75, "thesis: level with SILP ", **place)
     name_ends(tests)
     online.set(xlabel="training samples seen", ylabel="mistakes so far\nminus OM-2's [points]")
     online.set_title("objects, 39 cues")
