@@ -66,7 +66,7 @@ env: $(READY)test ## set up .venv for all targets (conda or mamba where one work
 # that was killed has none and is made anew.
 $(READY)%: requirements.lock environment.yml pyproject.toml .ci/env
 	@bash .ci/env $*
-	@touch $@ $(if $(filter test,$*),$(READY)notebooks $(READY)book $(READY)data)
+	@touch $@ $(if $(filter test,$*),$(READY)notebooks $(READY)book $(READY)originals)
 
 figures: $(READY)notebooks ## make all figures, tables and verdicts that are out of date, under figures/$(PROFILE)
 	@$(LIMITS) $(RUN)
@@ -104,7 +104,7 @@ course: $(READY)notebooks ## for lecturers: student copies, solutions and slides
 	@$(LIMITS) $(PY) -m companion.run.runner --profile reference --jobs $(JOBS) $(foreach c,$(CHAPTER),--chapter $(c))
 	@$(PY) -m companion.run.runner --course $(foreach c,$(CHAPTER),--chapter $(c))
 
-data: $(READY)data ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
+data: $(READY)originals ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
 	@$(PY) -m companion.originals $(if $(FETCH),--fetch $(FETCH))
 
 reference: $(READY)notebooks ## copy the finished chapters of the full profile (or PROFILE=..., DATA=...) to figures/reference
