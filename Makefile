@@ -52,7 +52,7 @@ RUN = $(PY) -m companion.run.runner --profile $(PROFILE) --data $(DATA) --jobs $
       $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach f,$(FIGURE),--figure $(f)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
-.PHONY: help env figures test test-long bench book report lab course data lock reference gallery clean distclean
+.PHONY: help env figures test test-long bench book report lab course data lock reference gallery release clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full|reference] [CHAPTER=mkl] [FIGURE=oks-thm-3] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
@@ -124,8 +124,11 @@ lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.14
 	@mv build/requirements.lock requirements.lock
 	@rm -rf build/lock
 
+release: ## wheels and sdists of cuelearn and cuelearn-data, built from the last commit, checked and tried, in dist/
+	@.ci/release
+
 clean: ## remove caches (numba's too) and the figures of smoke and quick; keeps figures/full and its sweeps
-	rm -rf figures/smoke figures/quick course build .pytest_cache .hypothesis
+	rm -rf figures/smoke figures/quick course build dist .pytest_cache .hypothesis
 	rm -rf $(CACHE)/numba $(CACHE)/matplotlib $(CACHE)/ipython $(CACHE)/jupyter $(CACHE)/sweeps/smoke $(CACHE)/sweeps/quick
 	find . \( -path ./$(VENV) -o -path ./lab \) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} +
 

@@ -1,7 +1,7 @@
 """List what is in wheels and sdists, with the licences of the files.
 
-Exit status 1 if a file is not known or has no stated open licence, if the licence in the metadata is not that of
-the files, or if the wheel of cuelearn is too large.
+Exit status 1 if a file is not known or has no stated open licence, if the licence in the metadata is not that
+of the files, or if the wheel of cuelearn is too large.
 """
 
 import email

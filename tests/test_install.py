@@ -2,6 +2,7 @@
 
 import email
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -111,10 +112,27 @@ def test_what_the_wheel_holds_and_needs(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = archive.namelist()
         (metadata,) = (name for name in held if name.endswith(".dist-info/METADATA"))
-        needs = email.message_from_bytes(archive.read(metadata)).get_all("Requires-Dist")
+        stated = email.message_from_bytes(archive.read(metadata))
     assert {name for name in held if ".dist-info/" not in name} == wanted
-    always = {Requirement(text).name for text in needs if Requirement(text).marker is None}
+    requirements = map(Requirement, stated.get_all("Requires-Dist"))
+    always = {requirement.name for requirement in requirements if requirement.marker is None}
     assert always == {"numpy", "scipy", "pandas", "numba", "scikit-learn", "joblib", "tqdm"}
+    links = re.findall(r"\]\((.*?)\)", stated.get_payload())  # of README.md, on the package index
+    assert len(links) > 10 and all(link.startswith("https://") for link in links)
+
+
+def test_a_release_holds_only_what_a_stated_licence_allows(wheel, tmp_path):
+    list_contents = [sys.executable, ROOT / ".ci" / "contents.py"]
+    assert "BSD-3-Clause: 8 files in cuelearn/datasets" in printed([*list_contents, wheel])
+    altered = tmp_path / wheel.name
+    for name, problem in (
+        ("mnist.npz", "has no licence that is known"),
+        ("emoji.npz", "its metadata say BSD"),
+    ):
+        shutil.copy(wheel, altered)
+        with zipfile.ZipFile(altered, "a") as archive:
+            archive.writestr(f"cuelearn_data/{name}", b"")
+        assert problem in printed([*list_contents, altered], 1)
 
 
 def test_the_library_imports_without_extras_and_names_the_one_that_lacks(site, data, tmp_path):
