@@ -34,14 +34,14 @@ class DataFileError(OSError):
 class Provenance(NamedTuple):
     """Origin of data.
 
-    `tier` is ``"bundled"`` (real, shipped with the project), ``"generated"`` or ``"original"`` (the papers'
+    `tier` is ``"bundled"`` (real, part of the repository), ``"generated"`` or ``"original"`` (the papers'
     own); `source` is the publication or the call that made it; `word` describes generated data:
     ``"simulated"`` (also if None) or ``"composed"``.
 
     Examples
     --------
-    >>> from cuelearn.datasets import Provenance, load_htad
-    >>> origin = load_htad().provenance
+    >>> from cuelearn.datasets import Provenance, load_mfeat
+    >>> origin = load_mfeat().provenance
     >>> isinstance(origin, Provenance), origin.tier
     (True, 'bundled')
     """
@@ -78,10 +78,10 @@ class CueData(NamedTuple):
 
     Examples
     --------
-    >>> from cuelearn.datasets import CueData, load_htad
-    >>> data = load_htad()
-    >>> isinstance(data, CueData), data.X[:, data.cues["accelerometer"]].shape
-    (True, (1386, 16))
+    >>> from cuelearn.datasets import CueData, load_mfeat
+    >>> data = load_mfeat()
+    >>> isinstance(data, CueData), data.X[:, data.cues["pix"]].shape
+    (True, (2000, 240))
     """
 
     X: np.ndarray
