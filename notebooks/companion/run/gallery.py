@@ -212,7 +212,25 @@ def write_reference_gallery(root):
     if chart.is_file():
         page = between(chart.read_text(encoding="utf-8"), "choices", decision_chart())
         atomic_write(chart, page)
+    check = root / "codecheck.yml"
+    if check.is_file():
+        head, key, _ = check.read_text(encoding="utf-8").partition("\nmanifest:\n")
+        atomic_write(check, head + key + manifest(directory))
     print(f"written: {os.path.relpath(written, root)}")
+
+
+def manifest(directory):
+    """The figures and tables of `directory`, with what each shows, as codecheck.yml lists them."""
+    entries = [("claims.md", "the verdict on every claim, with number and interval")]
+    for item in saved_items(directory):
+        end = ".png" if item["kind"] == "figure" else ".md"
+        shown = title_of(item["chapter"], item["name"], directory) or item["shows"]
+        entries.append((item["name"] + end, f"{item['source']}: {shown}"))
+    lines = [
+        f"  - file: figures/reference/{file}\n    comment: {json.dumps(comment, ensure_ascii=False)}\n"
+        for file, comment in entries
+    ]
+    return "".join(lines)
 
 
 def pages_of(chapter, cells):
