@@ -195,7 +195,7 @@ def reference(root, profile="full", data="bundled"):
 
 
 def write_reference_gallery(root):
-    """Write figures/README.md, and the findings in README.md, from figures/reference."""
+    """Write figures/README.md, and what other pages of the repository take from figures/reference."""
     directory = root / "figures" / "reference"
     if not directory.is_dir():
         raise FileNotFoundError(f"there are no reference results in {directory}: make reference copies them")
@@ -205,9 +205,9 @@ def write_reference_gallery(root):
     seconds = figure_seconds(root)
     if len(seconds):
         atomic_write(directory / "seconds.csv", seconds.to_csv(index=False, lineterminator="\n"))
-    readme = root / "README.md"
-    if readme.is_file():
-        atomic_write(readme, in_readme(readme.read_text(encoding="utf-8")))
+    for page in (root / "README.md", root / "paper.md"):
+        if page.is_file():
+            atomic_write(page, in_readme(page.read_text(encoding="utf-8")))
     chart = root / "notebooks" / "book" / "choose.md"
     if chart.is_file():
         page = between(chart.read_text(encoding="utf-8"), "choices", decision_chart())
