@@ -296,7 +296,10 @@ def test_a_release_can_be_made_and_tested(tmp_path):
     env["PYTHON"] = sys.executable
     assert "the tag v9 is not that" in printed(["bash", ".ci/release", "v9"], 1, cwd=clone, env=env)
     assert "runs from the installed wheels" in printed(["bash", ".ci/release"], cwd=clone, env=env)
-    printed(["bash", ".ci/try", "oldest", "tests/datasets/test_bundled.py"], cwd=clone, env=env)
+    versions = "newest"
+    if sys.version_info < (3, 12):  # the oldest have no wheels for later ones
+        versions = "oldest"
+    printed(["bash", ".ci/try", versions, "tests/datasets/test_bundled.py"], cwd=clone, env=env)
 
 
 @pytest.mark.parametrize("command", [("format", "--check"), ("check",)], ids=" ".join)

@@ -114,7 +114,7 @@ def test_a_scheduler_is_tried_before_a_chapter_starts(tmp_path, capsys, monkeypa
     notebook(tmp_path, "raise SystemExit('started')")
     monkeypatch.setitem(sys.modules, "distributed", None)
     message = refused(tmp_path, capsys, "--scheduler", "tcp://127.0.0.1:1")
-    assert "is not installed: in a checkout" in message
+    assert "is not installed: pip install" in message
     client = types.SimpleNamespace(Client=lambda address, **_: open(tmp_path / "nobody"))
     for name in ("dask", "distributed"):
         monkeypatch.setitem(sys.modules, name, client)
