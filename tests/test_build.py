@@ -16,6 +16,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from processes import printed
 
+import cuelearn
+
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = shlex.quote(sys.executable)  # in a script
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
@@ -265,9 +267,49 @@ def test_numba_cache_is_keyed_by_the_sources(tmp_path):
     assert numba_cache(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "mine")) == str(tmp_path / "mine")
 
 
+def test_a_release_has_one_version_and_one_date(project):
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == citation["preferred-citation"]["version"] == cuelearn.__version__
+    heading = f"\n## {citation['version']} ({citation['date-released']})\n"
+    assert heading in (ROOT / "CHANGELOG.md").read_text()
+    data = tomllib.loads((ROOT / "data" / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"]["data"] == [f"{data['name']}=={data['version']}"]
+
+
+def test_a_step_of_a_workflow_is_a_script_or_one_command():
+    workflows = [yaml.safe_load(file.read_text()) for file in (ROOT / ".github" / "workflows").iterdir()]
+    jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
+    commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+    assert len(commands) > 4
+    for command in commands:
+        program = command.split()[0]
+        assert "\n" not in command and not re.search(r"[;|&]", command)
+        assert program in ("make", "gh") or os.access(ROOT / program, os.X_OK), command
+
+
+@pytest.mark.long
+def test_a_release_can_be_made_and_tested(tmp_path):
+    """From the last commit; needs the network."""
+    clone = tmp_path / "clone"
+    printed(["git", "clone", "--quiet", ROOT, clone])
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
+    env["PYTHON"] = sys.executable
+    assert "the tag v9 is not that" in printed(["bash", ".ci/release", "v9"], 1, cwd=clone, env=env)
+    assert "runs from the installed wheels" in printed(["bash", ".ci/release"], cwd=clone, env=env)
+    printed(["bash", ".ci/try", "oldest", "tests/datasets/test_bundled.py"], cwd=clone, env=env)
+
+
 @pytest.mark.parametrize("command", [("format", "--check"), ("check",)], ids=" ".join)
 def test_sources_are_formatted(command):
-    places = ["cuelearn", "notebooks", "tests", "data/build.py", "data/simulators"]
+    places = [
+        "cuelearn",
+        "notebooks",
+        "tests",
+        "data/build.py",
+        "data/simulators",
+        "setup.py",
+        ".ci/contents.py",
+    ]
     printed([sys.executable, "-m", "ruff", *command, "--no-cache", *places], cwd=ROOT)
 
 

@@ -1,7 +1,8 @@
 """Data with several cues: bundled real sets, simulated sets, and folders of images.
 
 A table of samples is a `CueData`; images are an `ImageData`, which `image_cues` turns into a `CueData`.
-``data/README.md`` has licences, citations and checksums of the bundled sets. Modules are imported lazily.
+``data/README.md`` has licences, citations and checksums of the bundled sets. ``pip install "cuelearn[data]"``
+brings them, except for MNIST, HTAD and yeast, which need a checkout. Modules are imported lazily.
 """
 
 from importlib import import_module

