@@ -60,6 +60,12 @@ def test_notebook_has_the_parameters_that_the_runner_sets(path):
     assert given == ", ".join(f"{name}={name}" for name in DEFAULTS[path.stem])
 
 
+def test_all_notebooks_fetch_the_checkout_on_colab_by_the_same_cell():
+    cells = [cell.source for path in NOTEBOOKS for cell in nbformat.read(path, 4).cells]
+    fetching = [source for source in cells if "google.colab" in source]
+    assert len(fetching) == len(NOTEBOOKS) and len(set(fetching)) == 1
+
+
 ALONE = [chapter for chapter in CHAPTERS if chapter not in sum(WITH.values(), ())]
 LONG = [pytest.param(chapter, marks=pytest.mark.long) for chapter in ALONE if chapter != "oks"]
 

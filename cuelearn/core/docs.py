@@ -1,8 +1,12 @@
 """Texts of shared constructor parameters and fitted attributes."""
 
+from __future__ import annotations
+
 import inspect
 import re
 import textwrap
+from collections.abc import Callable
+from typing import TypeVar
 
 #: name -> (type and range, text); defaults come from the constructor.
 TEXTS = {
@@ -140,7 +144,10 @@ GROUPS = {
 MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)
 
 
-def documented(cls, texts=None, groups=None):
+T = TypeVar("T", bound=Callable)
+
+
+def documented(cls: T, texts=None, groups=None) -> T:
     """Class decorator: docstring lines ``$C $p`` become the entries of `TEXTS` and `texts`, with defaults
     from the constructor; a name of `GROUPS` or `groups` stands for several."""
     if cls.__doc__ is None:  # python -OO

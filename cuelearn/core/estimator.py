@@ -1,10 +1,15 @@
 """Base classes of the estimators: parameter checks, saving without pickle."""
 
+from __future__ import annotations
+
 import copy
 import functools
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -18,8 +23,10 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.checkpoint import Changing, Checkpoint
+from cuelearn.core.samples import InputLike
 from cuelearn.core.storage import read_model, write_model
 from cuelearn.kernels.specifications import KERNELS, MISSING, Kernel, as_kernel
+from cuelearn.kernels.types import ArrayLike, SampleWeight
 
 
 class Number(Interval):
@@ -53,16 +60,20 @@ SEQUENCE = [list, tuple, np.ndarray]
 SEED = Number(Integral, 0, 2**32 - 1, closed="both")
 RANDOM_STATE = [SEED, np.random.Generator, np.random.RandomState, None]
 
+Class = TypeVar("Class", bound=type)
+Method = TypeVar("Method", bound=Callable)
 
-def parameters(cls):
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def parameters(cls: Class) -> Class:
     """Class decorator: annotated names become keyword parameters; `_parameter_constraints` are merged with
     those of the bases."""
     known = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
     cls._parameter_constraints = {name: kind for one in known for name, kind in one.items()}
-    return dataclass(eq=False, repr=False, kw_only=True)(cls)
+    return dataclass(eq=False, repr=False, kw_only=True)(cls)  # type: ignore[return-value]
 
 
-def validated(method):
+def validated(method: Method) -> Method:
     """Decorator of `fit` and `partial_fit`: checks the parameters. After a call that raises or is interrupted
     the estimator is as before it, or at the last ``self._checkpoint.take()``."""
 
@@ -83,7 +94,7 @@ def validated(method):
             checkpoint.restore()
             raise
 
-    return checked
+    return checked  # type: ignore[return-value]
 
 
 class Estimator(Changing, BaseEstimator):
@@ -109,11 +120,12 @@ class Estimator(Changing, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    n_features_in_: int
     missing = "error"  # a parameter of estimators that take samples without a cue
 
     _get_param_names = classmethod(functools.cache(BaseEstimator._get_param_names.__func__))
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; `deep` adds nested ones, such as ``kernels__colour__gamma``."""
         params = super().get_params(deep=deep)
         for path, kernel in self._kernels_within().items() if deep else ():
@@ -125,7 +137,7 @@ class Estimator(Changing, BaseEstimator):
             params |= {f"{path}__{name}": value for name, value in inside.items()}
         return params
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters by the names of `get_params`; nested kernels are replaced, not changed."""
         heads = {head for head in self._get_param_names() if head in params}
         super().set_params(**{head: params.pop(head) for head in heads})
@@ -203,7 +215,7 @@ class Estimator(Changing, BaseEstimator):
         held = {name: value for name, value in vars(self).items() if name not in given}
         vars(self).update(copy.deepcopy(held))
 
-    def save(self, path):
+    def save(self, path: str | Path) -> None:
         """Save the fitted model to an .npz file without pickle, atomically; `load` reads it.
 
         The file is tried before it replaces an earlier one; ValueError if that fails. A callback and a
@@ -213,7 +225,7 @@ class Estimator(Changing, BaseEstimator):
         write_model(path, self, lambda model: model._try_out())
 
     @classmethod
-    def load(cls, path, *, memory=4e9):
+    def load(cls, path: str | Path, *, memory: float = 4e9) -> Self:
         """Load a model written by `save`, after a check of its checksum.
 
         `memory` is the limit in bytes of the unpacked file. ValueError, with the name of the file, if it is
@@ -272,14 +284,20 @@ class Estimator(Changing, BaseEstimator):
 class ScoreClassifier(ClassifierMixin, Estimator):
     """Base of classifiers with class scores ``_class_scores(X)``, shape (n, n_classes)."""
 
-    def decision_function(self, X):
+    classes_: np.ndarray
+
+    if TYPE_CHECKING:
+
+        def score(self, X: InputLike, y: ArrayLike, sample_weight: SampleWeight = None) -> float: ...
+
+    def decision_function(self, X: InputLike) -> np.ndarray:
         """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
 
         X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`.
         """
         return self._decision_of(self._class_scores(X))
 
-    def predict(self, X):
+    def predict(self, X: InputLike) -> np.ndarray:
         """Class with the largest score, the first on ties; X as in `decision_function`."""
         return self._classes_of(self._class_scores(X))
 
@@ -292,7 +310,7 @@ class ScoreClassifier(ClassifierMixin, Estimator):
         return self.classes_[np.argmax(scores, axis=1)]
 
 
-def load(path, *, memory=4e9):
+def load(path: str | Path, *, memory: float = 4e9) -> Any:
     """Load any estimator from a file written by its `save`; see `Estimator.load`.
 
     Examples

@@ -4,6 +4,8 @@ Before the label, a visit shows only its margin: the best class score minus the 
 limit for each visit in advance; the label is requested if the margin is at most the limit.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -27,7 +29,7 @@ def score_margin(scores):
 
 class Query(ABC):
     @abstractmethod
-    def limits(self, start, n):
+    def limits(self, start: int, n: int) -> np.ndarray:
         """The largest margins at which visits start, ..., start + n - 1 request the label, shape (n,)."""
 
 

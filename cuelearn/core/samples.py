@@ -11,7 +11,9 @@ Weight 2 duplicates a sample, weight 0 omits it. Multiplied by :math:`CW`, the l
 """
 
 import warnings
+from collections.abc import Callable, Iterable
 from numbers import Integral, Number
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,6 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from cuelearn.expect import expect, expect_among, expect_list, expect_shape, warn_user
+from cuelearn.kernels.bank import CrossBank, KernelBank
 from cuelearn.kernels.specifications import (
     as_samples,
     check_kernels,
@@ -28,7 +31,12 @@ from cuelearn.kernels.specifications import (
     is_frame,
     resolve_columns,
 )
-from cuelearn.kernels.stack import refuse_kernels
+from cuelearn.kernels.stack import KernelStack, refuse_kernels
+from cuelearn.kernels.types import MatrixLike
+
+Batches = Iterable[tuple[Any, Any]]
+#: Samples, kernels, or batches of samples and labels.
+InputLike = MatrixLike | KernelBank | CrossBank | KernelStack | Batches | Callable[[], Batches]
 
 
 def given_kernels(kernels):

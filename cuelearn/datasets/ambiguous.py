@@ -1,5 +1,7 @@
 """Ambiguous labels: bags from any labelled set (Luo and Orabona, NIPS 2010), and files of partial labels."""
 
+from __future__ import annotations
+
 import hashlib
 import io
 import math
@@ -15,6 +17,7 @@ from cuelearn.compiled import njit
 from cuelearn.core.samples import as_generator, classes_and_labels
 from cuelearn.datasets.base import DataFileError, Provenance
 from cuelearn.expect import expect, expect_shape
+from cuelearn.kernels.types import ArrayLike, MatrixLike, RandomState
 from cuelearn.mms import CandidateSet
 
 __all__ = ["AmbiguousData", "make_ambiguous", "PartialData", "load_partial_labels"]
@@ -52,17 +55,17 @@ class AmbiguousData(NamedTuple):
 
     X: np.ndarray
     y: np.ndarray
-    candidates: object
+    candidates: CandidateSet
     order: np.ndarray
     correlated: np.ndarray
     ambiguous: np.ndarray
     description: str
 
-    def labels(self):
+    def labels(self) -> np.ndarray:
         """True labels in the coding of the candidates, ints of shape (n,)."""
         return np.searchsorted(self.candidates.classes[0], self.y)
 
-    def co_occurrence(self):
+    def co_occurrence(self) -> pd.DataFrame:
         """Share of instances of class y (row) to which some candidate gives label z (column): a DataFrame
         (n_classes, n_classes), 1 on the diagonal, 0 for a class without instances."""
         classes = self.candidates.classes[0]
@@ -74,8 +77,15 @@ class AmbiguousData(NamedTuple):
 
 
 def make_ambiguous(
-    X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, random_state=None
-):
+    X: MatrixLike,
+    y: ArrayLike,
+    *,
+    bag_size: int = 5,
+    n_candidates: int = 10,
+    p_correlated: float = 0.0,
+    p_ambiguous: float = 0.0,
+    random_state: RandomState = None,
+) -> AmbiguousData:
     r"""Group labelled instances into bags with ambiguous labeling vectors (thesis 5.5).
 
     1. Two random pairings of the classes: *correlated* and *ambiguous* pairs.
@@ -313,7 +323,7 @@ class PartialData(NamedTuple):
         return f"<{self.provenance.name}, original: X {self.X.shape}, {classes}>"
 
 
-def load_partial_labels(path):
+def load_partial_labels(path: str | Path) -> PartialData:
     """Load a .mat file of instances with candidate labels, one of which is true.
 
     Two published forms are read: ``features`` (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), with

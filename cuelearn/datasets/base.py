@@ -1,5 +1,7 @@
 """Types of data sets, reading of bundled files, and helpers of loaders."""
 
+from __future__ import annotations
+
 import hashlib
 import importlib.util
 import io
@@ -7,12 +9,14 @@ import json
 import math
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from cuelearn.expect import expect, expect_among
+from cuelearn.kernels.types import KernelSpec
 
 __all__ = ["CueData", "DataFileError", "ImageData", "Provenance"]
 
@@ -95,7 +99,9 @@ class CueData(NamedTuple):
     provenance: Provenance
     pixels: np.ndarray | None = None
 
-    def triples(self, kernel, cues=None):
+    def triples(
+        self, kernel: KernelSpec, cues: Sequence[str] | None = None
+    ) -> list[tuple[str, KernelSpec, slice]]:
         """A list of (name, kernel, columns), for the ``kernels=`` argument of estimators.
 
         `cues` selects and orders cues; all by default; `ValueError` for an unknown one.
@@ -143,11 +149,11 @@ class ImageData(NamedTuple):
     <images, original: 3 images of 2 classes>
     """
 
-    images: object
+    images: Sequence[np.ndarray] | np.ndarray
     y: np.ndarray
     target_names: list[str]
     frames: dict[str, np.ndarray] = {}
-    masks: object = None
+    masks: Sequence[np.ndarray] | np.ndarray | None = None
     description: str = "Images."
     provenance: Provenance = Provenance("images", "original", "none stated", None, "none", "given as arrays")
     train: np.ndarray | None = None

@@ -1,8 +1,11 @@
 """News items composed of real pictures: images with faces, and captions that name some of the people (thesis
 sections 5.6 and 5.7, appendix A). ``data/simulators/captions.py`` draws people and captions."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +17,7 @@ from cuelearn.datasets.cues import CUES
 from cuelearn.datasets.descriptors import Picture
 from cuelearn.datasets.images import EmojiData, before, load_emoji, mildly_changed
 from cuelearn.expect import expect, expect_among, expect_word
+from cuelearn.kernels.types import ArrayLike, RandomState
 from cuelearn.mms import Mention, Region, Vocabulary
 
 __all__ = ["VERBS", "CaptionedData", "make_captioned"]
@@ -162,8 +166,8 @@ class CaptionedData(NamedTuple):
     (True, 20, True)
     """
 
-    captions: list
-    regions: list
+    captions: list[str]
+    regions: list[list[Region]]
     faces: np.ndarray
     poses: np.ndarray | None
     bag_sizes: np.ndarray
@@ -171,7 +175,7 @@ class CaptionedData(NamedTuple):
     verbs: np.ndarray | None
     is_test: np.ndarray
     has_position: np.ndarray
-    vocabulary: object
+    vocabulary: Vocabulary
     description: str
     provenance: Provenance
     labels: np.ndarray
@@ -182,20 +186,20 @@ class CaptionedData(NamedTuple):
     angles: np.ndarray
     seeds: np.ndarray
     sizes: np.ndarray
-    face_cues: dict
-    pose_cues: dict | None
+    face_cues: dict[str, slice]
+    pose_cues: dict[str, slice] | None
 
     @property
-    def bag_of(self):
+    def bag_of(self) -> np.ndarray:
         """Item of each face, (n,)."""
         return np.repeat(np.arange(self.bag_sizes.size), self.bag_sizes)
 
     @property
-    def mentioned(self):
+    def mentioned(self) -> np.ndarray:
         """Whether the item's caption has the face's name, (n,)."""
         return np.isin(np.arange(self.names.size), self.mentions["face"])
 
-    def caption_mentions(self, item):
+    def caption_mentions(self, item: int) -> list[Mention]:
         """Mentions in an item's caption, in order: list of `cuelearn.mms.Mention`."""
         start, end = np.searchsorted(self.mentions["item"], [item, item + 1])
         rows = self.mentions.iloc[start:end]
@@ -203,23 +207,23 @@ class CaptionedData(NamedTuple):
         return list(map(Mention, names, rows["verb"].replace(NULL, ""), rows["place"]))
 
     @property
-    def items(self):
+    def items(self) -> list[tuple[list[Mention], list[Region]]]:
         """Mentions and regions of each item, the input of `cuelearn.mms.candidate_set`."""
         return [(self.caption_mentions(i), regions) for i, regions in enumerate(self.regions)]
 
-    def rows(self, items):
+    def rows(self, items: ArrayLike) -> np.ndarray:
         """Ascending rows of `faces` of these items (numbers or a mask of shape (N,))."""
         chosen = np.zeros(self.bag_sizes.size, dtype=bool)
         chosen[items] = True
         return np.flatnonzero(chosen[self.bag_of])
 
-    def names_with(self, min_count):
+    def names_with(self, min_count: int) -> list[str]:
         """Names in at least `min_count` training captions; 20 or 3 in the thesis."""
         in_training = ~self.is_test[self.mentions["item"]]
         times = np.bincount(self.mentions["name"][in_training], minlength=self.labels.size)
         return self.labels[times >= expect("min_count", min_count, kind="whole", low=1)].tolist()
 
-    def truth(self, names=None, verbs=None):
+    def truth(self, names: Sequence[str] | None = None, verbs: Sequence[str] | None = None) -> np.ndarray:
         """True labels for a learner that models these `names` (all by default) and `verbs`.
 
         Returns
@@ -243,7 +247,7 @@ class CaptionedData(NamedTuple):
         out[pictured["face"], 1] = np.where(np.isin(stated, known), stated, NULL)
         return out
 
-    def looks(self, rows, body=False):
+    def looks(self, rows: ArrayLike, body: bool = False) -> Iterator[np.ndarray]:
         """RGB pictures of these faces, or of their bodies: an iterator of uint8 (64, 64, 3)."""
         return _looks(self.samples[rows], self.angles[rows], self.seeds[rows], body)
 
@@ -262,16 +266,16 @@ def _known(what, words, known):
 
 
 def make_captioned(
-    n_items=None,
+    n_items: int | None = None,
     *,
-    kind="news",
-    protocol="I",
-    n_names=None,
-    exponent=0.7,
-    p_correlated=0.4,
-    test_share=None,
-    random_state=0,
-):
+    kind: Literal["news", "poses"] = "news",
+    protocol: Literal["I", "II"] = "I",
+    n_names: int | None = None,
+    exponent: float = 0.7,
+    p_correlated: float = 0.4,
+    test_share: float | None = None,
+    random_state: RandomState = 0,
+) -> CaptionedData:
     r"""Compose a corpus of captioned images from emoji (thesis sections 5.6 and 5.7).
 
     It replaces Labeled Yahoo! News and Idiap/ETHZ Faces and Poses, which cannot be redistributed.

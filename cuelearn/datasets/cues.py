@@ -1,7 +1,9 @@
 """Cues of images: those of the papers (thesis section 3.4, appendix A) and of photographs."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -45,6 +47,7 @@ from cuelearn.datasets.descriptors import (
 )
 from cuelearn.expect import expect, expect_among, expect_distinct, expect_list
 from cuelearn.kernels import RBF, Chi2
+from cuelearn.kernels.types import ArrayLike, KernelSpec
 
 __all__ = [*("CUES", "EMOJI_CUES", "KIND_CUES", "OBJECT_CUES", "PHOTO_CUES"), *("cue_kernels", "image_cues")]
 
@@ -57,7 +60,7 @@ SILHOUETTE_CUES = ("shape", "moments")
 IMAGES_PER_TASK = 16
 
 
-def cue_kernels(data, cues=None):
+def cue_kernels(data: CueData, cues: Sequence[str] | None = None) -> list[tuple[str, KernelSpec, slice]]:
     r"""The thesis's kernel on each cue of a `CueData` made by `image_cues`, or on the cues named.
 
     Exponential :math:`\chi^2` for histograms (and for ``shape``, as in the thesis), Gaussian for HOG, gist,
@@ -245,17 +248,17 @@ def _at_size(image, mask, size):
 
 
 def image_cues(
-    data,
-    cues=PHOTO_CUES,
+    data: ImageData,
+    cues: Sequence[str] = PHOTO_CUES,
     *,
-    train=None,
-    size=240,
-    n_words=300,
-    vocabulary=None,
-    random_state=0,
-    n_jobs=1,
-    verbose=False,
-):
+    train: ArrayLike | None = None,
+    size: int | None = 240,
+    n_words: int = 300,
+    vocabulary: BagOfWords | Mapping[str, BagOfWords] | None = None,
+    random_state: int = 0,
+    n_jobs: int = 1,
+    verbose: bool = False,
+) -> CueData:
     """Describe images by several cues.
 
     =============  ========  =====================================================================

@@ -5,13 +5,16 @@ with the picture by `unit`. Functions of patches return descriptors (n, width), 
 centres, and the picture's shape.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 import numbers
 import os
+from collections.abc import Sequence
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -19,6 +22,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.expect import expect_list, require
+from cuelearn.kernels.types import ArrayLike, RandomState
 
 __all__ = ["BagOfWords", "count_words"]
 
@@ -576,12 +580,12 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         "random_state": [Interval(numbers.Integral, 0, None, closed="left")],
     }
 
-    def __init__(self, n_words=300, step=8, random_state=0):
+    def __init__(self, n_words: int = 300, step: int = 8, random_state: RandomState = 0):
         self.n_words = n_words
         self.step = step
         self.random_state = random_state
 
-    def fit(self, images, y=None, rows=None):
+    def fit(self, images: Sequence, y: ArrayLike | None = None, rows: ArrayLike | None = None) -> Self:
         """Learn the vocabulary from images or the local descriptors of each, of `rows` or all; only drawn
         ones are read."""
         from sklearn.cluster import MiniBatchKMeans
@@ -610,7 +614,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         self.n_features_in_ = self.words_.shape[1]
         return self
 
-    def transform(self, images):
+    def transform(self, images: Sequence) -> np.ndarray:
         """Shares of each image's patches by word, float32 (n_images, n_words), each row with sum 1."""
         from threadpoolctl import threadpool_limits
 
@@ -618,7 +622,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             rows = [share(self.nearest(image), len(self.words_)) for image in images]
         return np.array(rows, dtype=np.float32).reshape(len(images), len(self.words_))
 
-    def nearest(self, image):
+    def nearest(self, image: np.ndarray | LocalDescriptors) -> np.ndarray:
         """Nearest word of each patch or local descriptor."""
         check_is_fitted(self)
         descriptors = self._descriptors(image)
@@ -630,7 +634,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         distance += (self.words_.astype(np.float64) ** 2).sum(axis=1).astype(np.float32)
         return distance.argmin(axis=1)
 
-    def drawn(self, rows, rng=None):
+    def drawn(self, rows: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
         """The training rows that `fit` reads."""
         if rng is None:
             rng = np.random.default_rng(self.random_state)

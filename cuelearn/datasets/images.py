@@ -4,15 +4,19 @@
 and things drawn alike.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from cuelearn.datasets.base import DataFileError, ImageData, Provenance, data_file, read_bundled
 from cuelearn.expect import expect, expect_among, expect_list, expect_word, require
+from cuelearn.kernels.types import ArrayLike
 
 __all__ = ["EMOJI_STYLES", "EmojiData", "load_emoji", "load_image_folder", "read_image"]
 
@@ -73,10 +77,17 @@ class EmojiData:
     provenance: Provenance
 
     @cached_property
-    def pictures(self):
+    def pictures(self) -> np.ndarray:
         return np.concatenate([read_bundled(file)[1]["pictures"][rows] for file, rows in self.parts])
 
-    def on_backgrounds(self, target="name", rows=None, *, n_views=1, random_state=0):
+    def on_backgrounds(
+        self,
+        target: Literal["name", "family", "subgroup", "group", "style"] = "name",
+        rows: ArrayLike | None = None,
+        *,
+        n_views: int = 1,
+        random_state: int = 0,
+    ) -> ImageData:
         """Labelled RGB images, each on a plain colour, for `image_cues`.
 
         The colour is uniform in RGB and depends only on the thing, the style and the seed. Only cues that use
@@ -147,10 +158,10 @@ class EmojiData:
             provenance=self.provenance,
         )
 
-    def n_drawings(self):
+    def n_drawings(self) -> np.ndarray:
         return np.bincount(self.thing, minlength=len(self.names))
 
-    def unlike(self, things):
+    def unlike(self, things: ArrayLike) -> np.ndarray:
         """The thing of each family with most drawings (ties: the first), ascending."""
         order = things[np.argsort(-self.n_drawings()[things], kind="stable")]
         return np.sort(order[np.unique(self.family[order], return_index=True)[1]])
@@ -208,7 +219,7 @@ def changed_picture(picture, turn=0.0, size=1.0, shift=(0.0, 0.0), light=1.0):
     return changed
 
 
-def load_emoji(styles=None):
+def load_emoji(styles: Sequence[str] | None = None) -> EmojiData:
     """Load emoji: 861 animals, plants, foods, places, activities and objects, drawn in up to eight styles.
 
     5,513 pictures by six design teams; 841 things in four styles or more, 342 in all eight. Repeated drawings
@@ -310,7 +321,7 @@ def _open_image(path, least=None):
     return image
 
 
-def read_image(path, least=None):
+def read_image(path: str | Path, least: int | None = None) -> np.ndarray:
     """Read an image as RGB bytes: grey becomes three equal channels, transparency is dropped, 16 bits are cut
     to 8.
 
@@ -387,7 +398,7 @@ def subdirectories(path):
     return sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
-def load_image_folder(path):
+def load_image_folder(path: str | Path) -> ImageData:
     """Load a folder of images, one directory per class, optionally in train/ and test/.
 
     The layout is ::

@@ -1,5 +1,7 @@
 """Tables of samples: the bundled sets, as described in ``data/datasets.json``, and a simulated one."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -7,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from cuelearn.datasets.base import CueData, Provenance, first_items, read_bundled, side_by_side
 from cuelearn.expect import expect
+from cuelearn.kernels.types import RandomState
 
 __all__ = [
     *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
@@ -41,7 +44,7 @@ def load_bundled(name, add=None, dtype=np.float64):
     return CueData(X, y, cues, train, test, features, how["classes"], how["description"], origin)
 
 
-def load_htad():
+def load_htad() -> CueData:
     """Load HTAD: home-tasks activities, from a microphone and an accelerometer on the wrist.
 
     `X` (1386, 52), float64, raw values; cues ``"audio"`` (three frames of 12 mel-frequency cepstral
@@ -58,7 +61,7 @@ def load_htad():
     return load_bundled("htad")
 
 
-def load_leaves():
+def load_leaves() -> CueData:
     """Load the one-hundred plant species leaves: 1,600 leaves, 16 of each species, three cues of 64 columns.
 
     `X` (1600, 192), float64: ``"shape"`` (distances of the outline from the centroid), ``"margin"`` and
@@ -80,7 +83,7 @@ def load_leaves():
     return load_bundled("leaves")
 
 
-def load_letter():
+def load_letter() -> CueData:
     """Load letter recognition: 20,000 printed capitals in 20 distorted fonts, 16 attributes of the glyph.
 
     `X` (20000, 16), float64, integers in 0..15; cues, our grouping, ``"box"`` (place and size of the bounding
@@ -97,7 +100,7 @@ def load_letter():
     return load_bundled("letter")
 
 
-def load_satimage():
+def load_satimage() -> CueData:
     """Load the Statlog Landsat image: 6,435 windows of 3x3 pixels in four spectral bands.
 
     `X` (6435, 36), float64, grey values in 0..255, by pixels from the top left, four bands each; cues ``"band
@@ -115,7 +118,7 @@ def load_satimage():
     return load_bundled("satimage")
 
 
-def load_yeast():
+def load_yeast() -> CueData:
     """Load the yeast genes: 2,417 genes, each with several of 14 functional groups.
 
     `X` (2417, 103), float64, rows of length 1; cues ``"expression"`` (79 values of micro-array expression)
@@ -137,7 +140,7 @@ def load_yeast():
     return load_bundled("yeast")
 
 
-def load_mfeat():
+def load_mfeat() -> CueData:
     """Load the multiple features of 2,000 handwritten numerals: six cues of the same digits.
 
     `X` (2000, 649), float64, raw values: ``"fac"`` 216 profile correlations, ``"fou"`` 76 Fourier
@@ -154,7 +157,7 @@ def load_mfeat():
     return load_bundled("mfeat")
 
 
-def load_pendigits():
+def load_pendigits() -> CueData:
     """Load Pendigits with the four representations of Gonen and Alpaydin (2010).
 
     10,992 digits written with a pen on a tablet by 44 people. Published is the *dynamic* form, eight points
@@ -217,7 +220,7 @@ def redraw_pen_points(points, size=16):
     return image.reshape(-1, size, size)
 
 
-def load_mnist(n_train=None, n_test=None):
+def load_mnist(n_train: int | None = None, n_test: int | None = None) -> CueData:
     """Load MNIST, each image cut into four square blocks of 14x14 as in thesis appendix A (JMLR 5.1.5).
 
     `X` (n_train + n_test, 784), float32, grey values in [0, 1]; cues ``"top left"``, ``"top right"``,
@@ -265,7 +268,7 @@ def load_mnist(n_train=None, n_test=None):
     )
 
 
-def make_three_class(n_per_class=100, noise=0.05, random_state=0):
+def make_three_class(n_per_class: int = 100, noise: float = 0.05, random_state: RandomState = 0) -> CueData:
     r"""Make the three-class problem of thesis section 4.3.4 and figure 4.1 (simulated).
 
     Cue 1 separates class 3, cue 2 class 1, cue 3 class 2 (`y` counts from 0), and cue 4 all three, **each

@@ -1,6 +1,10 @@
 """F kernels on the same samples, in blocks of rows."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +24,7 @@ from cuelearn.kernels.matrices import (
 from cuelearn.kernels.specifications import (
     MISSING,
     RBF,
+    Kernel,
     Precomputed,
     as_range,
     check_entries,
@@ -27,6 +32,7 @@ from cuelearn.kernels.specifications import (
     check_scale,
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Side
+from cuelearn.kernels.types import ArrayLike, DTypeLike, Index, KernelList, MatrixLike, Missing
 
 DEFAULT_BLOCK_BYTES = 2**27
 
@@ -113,23 +119,32 @@ class KernelBank:
     slice(0, 5, None) (2, 5, 50)
     """
 
-    def __init__(self, kernels, X, *, normalize=True, dtype=np.float32, memory=2e9, missing="error"):
+    def __init__(
+        self,
+        kernels: KernelList,
+        X: MatrixLike,
+        *,
+        normalize: bool = True,
+        dtype: DTypeLike = np.float32,
+        memory: float = 2e9,
+        missing: Missing = "error",
+    ):
         self._start(dtype, memory)
         self.normalize = expect("normalize", normalize, kind="bool")
         triples = check_kernels([("rbf", RBF(), slice(None))] if kernels is None else kernels)
-        self.names = [name for name, _, _ in triples]
+        self.names: list[str] = [name for name, _, _ in triples]
         missing = expect_word("missing", missing, MISSING) == "zero"
         self._fitted = FittedKernels(triples, X, self.normalize, self.dtype, missing)
-        self.n_samples = self._fitted.train.n
-        self.kernels_ = self._fitted.kernels
-        self.diagonal = self._fitted.diagonal()
+        self.n_samples: int = self._fitted.train.n
+        self.kernels_: list[Kernel] = self._fitted.kernels
+        self.diagonal: np.ndarray = self._fitted.diagonal()
         for name, diagonal in zip(self.names, self.diagonal, strict=True):
             check_scale(f"kernel {name!r}", diagonal)
         self._store = Store.within(self.memory, self._fitted, self.diagonal)
 
     def _start(self, dtype, memory):
         try:
-            self.dtype = np.dtype(dtype)
+            self.dtype: np.dtype = np.dtype(dtype)
         except (TypeError, ValueError):
             self.dtype = None
         if self.dtype not in (np.float32, np.float64):
@@ -143,7 +158,16 @@ class KernelBank:
         self._rounding = ROUNDING
 
     @classmethod
-    def from_stack(cls, K, *, names=None, dtype=None, validate=True, memory=2e9, missing="error"):
+    def from_stack(
+        cls,
+        K: ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        dtype: DTypeLike | None = None,
+        validate: bool = True,
+        memory: float = 2e9,
+        missing: Missing = "error",
+    ) -> Self:
         """A resident bank of precomputed kernel matrices, which are not normalised.
 
         Parameters
@@ -207,19 +231,19 @@ class KernelBank:
         return self
 
     @property
-    def n_kernels(self):
+    def n_kernels(self) -> int:
         return len(self.names)
 
     @property
-    def stack(self):
+    def stack(self) -> np.ndarray | None:
         return self._store.stack
 
     @property
-    def resident(self):
+    def resident(self) -> bool:
         return self.stack is not None
 
     @property
-    def indefinite(self):
+    def indefinite(self) -> dict[str, float]:
         if self._indefinite is None:
             self._indefinite = self._find_indefinite()
         return self._indefinite
@@ -252,7 +276,7 @@ class KernelBank:
         return np.nan
 
     @property
-    def triples(self):
+    def triples(self) -> list[tuple[str, Kernel, np.ndarray]]:
         """(name, kernel with a numeric scale, columns), for such a bank on other samples."""
         return list(zip(self.names, self.kernels_, self._fitted.columns, strict=True))
 
@@ -263,13 +287,13 @@ class KernelBank:
         sizes = f"n_kernels={self.n_kernels}, n_samples={self.n_samples}"
         return f"KernelBank({sizes}, dtype={self.dtype.name}, {kind})"
 
-    def block_rows(self, memory=None):
+    def block_rows(self, memory: float | None = None) -> int:
         """Number of rows of all kernels, 1 to n, that fit into `memory` bytes (default: the budget)."""
         if memory is None:
             memory = self.memory - self._store.nbytes
         return _rows_that_fit(memory, self.n_kernels * self.n_samples * self.dtype.itemsize, self.n_samples)
 
-    def rows(self, indices):
+    def rows(self, indices: Index) -> np.ndarray:
         """Rows of all kernels of b training samples, shape (F, b, n).
 
         `indices` is a slice, or an array of int or bool; b is at most ``block_rows()`` unless the bank is
@@ -285,7 +309,7 @@ class KernelBank:
             )
         return self._fill(index, np.empty((self.n_kernels, len(index), self.n_samples), self.dtype))
 
-    def rows_into(self, indices, out):
+    def rows_into(self, indices: Index, out: np.ndarray) -> np.ndarray:
         """Write `rows` into `out`, (F, b, n) of the bank's dtype, any slice of a C-contiguous array."""
         index = _as_index(indices, self.n_samples)
         _check_out(out, (self.n_kernels, len(index), self.n_samples), self.dtype)
@@ -317,7 +341,9 @@ class KernelBank:
             self._all_groups = tiles.group_kernels(self._fitted.forms, range(self.n_kernels), self.dtype)
         return self._all_groups
 
-    def cross(self, X_new, kernels=None, support=None):
+    def cross(
+        self, X_new: MatrixLike, kernels: Index | None = None, support: Index | None = None
+    ) -> CrossBank:
         """The `CrossBank` of new samples with the training samples, normalised alike.
 
         Parameters
@@ -337,7 +363,7 @@ class KernelBank:
             new = self._fitted.new_side(X_new, self._fitted.cues_of(kernels))
         return CrossBank(self, new, kernels, support)
 
-    def between(self, rows, columns):
+    def between(self, rows: np.ndarray, columns: np.ndarray) -> CrossBank:
         """A CrossBank of training samples `rows` with `columns`, two arrays of int."""
         new = RowsOf(self.stack, rows) if self.resident else self._fitted.train.take(rows, ROW_PAD)
         return CrossBank(self, new, np.arange(self.n_kernels), columns)
@@ -347,7 +373,7 @@ class KernelBank:
         new._all_groups = None
         return new
 
-    def restrict(self, train_idx, *, resident=None):
+    def restrict(self, train_idx: Index, *, resident: bool | None = None) -> Self:
         """The bank on a subset of the training samples, with the same scales.
 
         `train_idx` is a slice or an array of int or bool, in the requested order. ``resident=False`` omits
@@ -369,7 +395,7 @@ class KernelBank:
             new._store = self._store.restrict(index)
         return new
 
-    def select(self, kernel_idx):
+    def select(self, kernel_idx: Index) -> Self:
         """The bank with a subset of the kernels (slice, mask, or integers in the requested order), which
         shares the samples, the kept distances and, if the kernels are consecutive, the stack."""
         index = _as_index(kernel_idx, self.n_kernels, "kernel_idx", least=1)
@@ -432,7 +458,7 @@ class CrossBank:
     (True, [(2, 1, 2)])
     """
 
-    def __init__(self, bank, new, kernels, support):
+    def __init__(self, bank: KernelBank, new: Any, kernels: np.ndarray, support: np.ndarray | None):
         self._bank = bank
         self._new = new
         self._kernels = kernels
@@ -449,7 +475,7 @@ class CrossBank:
                 needed = bank._fitted.cues_of(kernels)
                 self._right = self._right.take(support, COLUMN_PAD, needed, matrix=False)
 
-    def select(self, kernels, support):
+    def select(self, kernels: ArrayLike, support: ArrayLike) -> CrossBank:
         """Of these kernels and training samples, by their positions in this one."""
         support = np.asarray(support)
         if self._support is not None:
@@ -461,12 +487,12 @@ class CrossBank:
             return min(DEFAULT_BLOCK_BYTES, self._bank.memory)
         return memory
 
-    def block_rows(self, memory=None):
+    def block_rows(self, memory: float | None = None) -> int:
         """Number of rows, 1 to `n_rows`, that fit into `memory` bytes (default as in `blocks`)."""
         memory = self._block_bytes(memory)
         return _rows_that_fit(memory, self.n_kernels * self.n_columns * self.dtype.itemsize, self.n_rows)
 
-    def rows_into(self, rows, out):
+    def rows_into(self, rows: slice, out: np.ndarray) -> np.ndarray:
         """Write the block of a slice of new samples into `out`, (F', b, n_columns), and return it."""
         index = np.arange(self.n_rows)[rows]
         _check_out(out, (self.n_kernels, len(index), self.n_columns), self.dtype)
@@ -478,7 +504,7 @@ class CrossBank:
             plane[...] = part if self._support is None else part[:, self._support]
         return _checked(out)
 
-    def blocks(self, memory=None, reuse=False):
+    def blocks(self, memory: float | None = None, reuse: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
         """Iterate over (slice of new samples, block (F', b, n_columns)); blocks are read-only.
 
         A block takes at most `memory` bytes, by default 128 MiB or the bank's budget if smaller, or one row.

@@ -3,7 +3,9 @@
 Unlike a `KernelBank`, a `SupportSet` computes single rows without preparation and grows at no cost.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,6 +20,7 @@ from cuelearn.kernels.specifications import (
     OF_SCALE,
     FeatureMap,
     Function,
+    Kernel,
     Linear,
     as_kernel,
     check_first_batch,
@@ -55,7 +58,7 @@ def quantities(name, left, right):
     return out
 
 
-def kernel_values(kernel, X, Z):
+def kernel_values(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """Kernel of all pairs of rows of X (n, d) and Z (m, d), not normalised, in their dtype.
 
     The kernel has a numeric scale; X and Z are C-contiguous, of the same floating type.
@@ -309,7 +312,9 @@ class FeatureSupport(NamedTuple):
         return scores
 
 
-def distance_matrix(X, metric, *, n_jobs=1):
+def distance_matrix(
+    X: np.ndarray, metric: Literal["chi2", "cityblock", "sqeuclidean"], *, n_jobs: int | None = 1
+) -> np.ndarray:
     """Distances of all pairs, (n, n) in the dtype of X.
 
     `metric` is "chi2" (X non-negative), "cityblock" or "sqeuclidean". Results are bitwise equal for any
@@ -338,7 +343,7 @@ def distance_matrix(X, metric, *, n_jobs=1):
     return out
 
 
-def mean_rule(distance):
+def mean_rule(distance: np.ndarray) -> float:
     """The papers' scale: the mean of a distance matrix over all pairs of different samples.
 
     Examples

@@ -3,10 +3,13 @@
 A *cue* is a set of columns of ``X``; a *kernel* compares two samples on one cue.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
@@ -83,17 +86,17 @@ class Kernel:
         return partial(type(self), **self.get_params()), ()
 
     @property
-    def unresolved(self):
+    def unresolved(self) -> bool:
         """Whether the scale is still to be computed from training samples."""
         return getattr(self, "scale", None) == "mean" and self.gamma is None
 
-    def divisor(self, n_columns):
+    def divisor(self, n_columns: int) -> float:
         """Divisor of the distance, or of the inner product of n_columns columns: 1 / gamma."""
         if getattr(self, "gamma", None) is not None:
             return 1.0 / float(self.gamma)
         return getattr(self, "scale", n_columns)
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -141,7 +144,7 @@ class FeatureMap(Linear):
     ((1, 2, 2), [[1.0, 1.0]])
     """
 
-    transformer: object = None
+    transformer: Any = None
 
     def __post_init__(self):
         known = self.is_identity or hasattr(self.transformer, "transform")
@@ -152,11 +155,11 @@ class FeatureMap(Linear):
             )
 
     @property
-    def is_identity(self):
+    def is_identity(self) -> bool:
         return self.transformer in (None, "passthrough")
 
     @cached_property
-    def takes_text(self):
+    def takes_text(self) -> bool:
         """Whether the cue is a column of texts."""
         if self.is_identity:
             return False
@@ -168,7 +171,7 @@ class FeatureMap(Linear):
     def __sklearn_clone__(self):
         return self  # nothing changes it, and a fitted transformer stays fitted
 
-    def fit(self, columns):
+    def fit(self, columns: Any) -> Self:
         """The map with a fitted transformer."""
         if self.is_identity:
             return self
@@ -182,7 +185,7 @@ class FeatureMap(Linear):
             return replace(self, transformer=clone(self.transformer).fit(columns))
         return self
 
-    def columns_of(self, X, index, name, missing=False):
+    def columns_of(self, X: Any, index: Sequence[int] | np.ndarray, name: str, missing: bool = False) -> Any:
         """Numbers, as in `extract_columns`, or one column of texts."""
         if not self.takes_text:
             return extract_columns(X, index, name, missing=missing, single=True)
@@ -191,7 +194,7 @@ class FeatureMap(Linear):
         column = X.iloc[:, index[0]] if is_frame(X) else X[:, index[0]]
         return np.array([str(text) for text in column], dtype=object)  # str would be as wide as the longest
 
-    def transform(self, columns, name="features"):
+    def transform(self, columns: Any, name: str = "features") -> Any:
         """Features (n, n_features), float32 or float64, maybe sparse; ValueError if they are not finite."""
         if self.is_identity:
             return columns.copy()
@@ -261,7 +264,7 @@ class RBF(Kernel):
 
     quantity = "sqeuclidean"
     gamma: float | None = None
-    scale: float | str = "mean"
+    scale: float | Literal["mean"] = "mean"
     factor: float = 1.0
 
 
@@ -289,7 +292,7 @@ class Chi2(Kernel):
 
     quantity = "chi2"
     gamma: float | None = None
-    scale: float | str = "mean"
+    scale: float | Literal["mean"] = "mean"
     factor: float = 1.0
 
 
@@ -316,9 +319,9 @@ class ExpDistance(Kernel):
     array([[0.368]])
     """
 
-    metric: str = "euclidean"
+    metric: Literal["euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed"] = "euclidean"
     gamma: float | None = field(default=None, kw_only=True)
-    scale: float | str = field(default="mean", kw_only=True)
+    scale: float | Literal["mean"] = field(default="mean", kw_only=True)
     factor: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self):
@@ -326,7 +329,7 @@ class ExpDistance(Kernel):
         super().__post_init__()
 
     @property
-    def quantity(self):
+    def quantity(self) -> str:
         if self.metric == "precomputed":
             return "distance matrix"
         return self.metric
@@ -379,7 +382,7 @@ class Function(Kernel):
                 f"{self.function!r}."
             )
 
-    def __call__(self, A, B):
+    def __call__(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """The matrix of A (a, d) and B (b, d), float64; ValueError unless it is finite, of shape (a, b)."""
         A = np.asarray(A, dtype=np.float64)
         B = np.asarray(B, dtype=np.float64)
@@ -388,7 +391,7 @@ class Function(Kernel):
         check_entries(values, name)
         return np.ascontiguousarray(values)
 
-    def own(self, A):
+    def own(self, A: np.ndarray) -> np.ndarray:
         """k(x, x) of each row; ValueError if the values on these rows are not those of a kernel."""
         diagonals = [np.zeros(0)]
         for start in range(0, len(A), OWN_ROWS):
@@ -421,7 +424,7 @@ KERNELS = {
 }
 
 
-def as_kernel(kernel):
+def as_kernel(kernel: Kernel | str | Callable) -> Kernel:
     """A `Kernel`, a name in `KERNELS` or a function of two arrays as a `Kernel`.
 
     TypeError for other types, ValueError for an unknown name.

@@ -1,11 +1,17 @@
 """Kernels on one set of samples, indexable by scikit-learn's splitters."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
 import numpy as np
 from scipy.linalg import eigh
 
 from cuelearn.expect import expect, expect_word
-from cuelearn.kernels.bank import KernelBank
+from cuelearn.kernels.bank import CrossBank, KernelBank
 from cuelearn.kernels.specifications import check_entries, check_symmetric
+from cuelearn.kernels.types import ArrayLike, Missing
 
 
 class KernelStack:
@@ -53,37 +59,43 @@ class KernelStack:
 
     ndim = 2
 
-    def __init__(self, kernels, *, names=None, missing="error"):
+    def __init__(
+        self,
+        kernels: ArrayLike | KernelBank,
+        *,
+        names: Sequence[str] | None = None,
+        missing: Missing = "error",
+    ):
         bank = kernels
         if not isinstance(kernels, KernelBank):
             bank = KernelBank.from_stack(kernels, names=names, missing=missing)
-        self._bank = bank
+        self._bank: KernelBank = bank
         self._rows = np.arange(bank.n_samples)
         self._columns = self._rows
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         return self._rows.size, self._columns.size
 
     @property
-    def n_kernels(self):
+    def n_kernels(self) -> int:
         return self._bank.n_kernels
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         return self._bank.names
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         return self._bank.dtype
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._rows.size
 
     def __repr__(self):
         return f"KernelStack of {self.n_kernels} kernels, shape {self.shape}, {self.dtype}"
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> KernelStack:
         rows, columns = index if isinstance(index, tuple) else (index, ...)
         view = object.__new__(KernelStack)
         view._bank = self._bank
@@ -100,7 +112,7 @@ class KernelStack:
             "the array (n_kernels, n, n)"
         )
 
-    def bank(self):
+    def bank(self) -> KernelBank:
         """The `KernelBank` among these samples, for training."""
         if not np.array_equal(self._rows, self._columns):
             raise ValueError(
@@ -112,7 +124,7 @@ class KernelStack:
             return self._bank
         return self._bank.restrict(self._rows)
 
-    def cross(self):
+    def cross(self) -> CrossBank:
         """The `CrossBank` of the rows with the columns, for prediction."""
         return self._bank.between(self._rows, self._columns)
 
@@ -161,7 +173,9 @@ def refuse_kernels(X):
         raise ValueError(f"X is a {type(X).__name__}, which needs kernels='precomputed'")
 
 
-def nearest_psd(K, method="clip", *, new=None):
+def nearest_psd(
+    K: ArrayLike | KernelStack, method: Literal["clip", "shift"] = "clip", *, new: ArrayLike | None = None
+) -> Any:
     r"""Replace an indefinite symmetric matrix by a positive semidefinite one.
 
     With the eigendecomposition :math:`K = U \,\mathrm{diag}(\lambda)\, U^\top`, "clip" gives

@@ -1,9 +1,13 @@
 """Base of the kernel estimators: input, prediction, saving, and plots in scikit-learn's Display style."""
 
+from __future__ import annotations
+
 import copy
 import functools
 import warnings
+from collections.abc import Callable
 from dataclasses import field
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -24,6 +28,7 @@ from cuelearn.core.estimator import (
 from cuelearn.core.formulas import KERNEL_FACTOR
 from cuelearn.core.samples import (
     FLOATS,
+    InputLike,
     as_generator,
     check_sample_weight,
     classes_and_labels,
@@ -43,9 +48,21 @@ from cuelearn.kernels.fitted import MEAN_SUBSAMPLE
 from cuelearn.kernels.matrices import one_warning, zero_blocks
 from cuelearn.kernels.rows import block_scores, combine, combined_kernel, quadratic_forms
 from cuelearn.kernels.stack import checked_cross, new_kernels, training_bank
+from cuelearn.kernels.types import (
+    ArrayLike,
+    Callback,
+    ClassWeight,
+    KernelList,
+    Missing,
+    RandomState,
+    SampleWeight,
+)
 from cuelearn.mkl.optimum.blocks import BlockProblem
-from cuelearn.mkl.optimum.losses import Logistic
+from cuelearn.mkl.optimum.losses import Logistic, Loss
 from cuelearn.mkl.optimum.problem import LossProblem, MKLProblem, weights_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Constraint of a loss given as an object.
 LOSS = [HasMethods(["value", "dual", "clip", "step"])]
@@ -64,9 +81,9 @@ class KernelModel(Estimator):
     K_j[:, support_] @ dual_coef_``; weights (n_classes, n_kernels) have a row per class.
     """
 
-    kernels: object = field(default=None, kw_only=False)
+    kernels: KernelList = field(default=None, kw_only=False)
     normalize: bool = True
-    missing: str = "error"
+    missing: Missing = "error"
 
     _multi_output = False  # whether y may be an indicator matrix
     _answer = "decision_function"  # the method that a loaded model is tried with
@@ -92,7 +109,7 @@ class KernelModel(Estimator):
         if not precomputed:
             bank = self._bank_of(self._scaled_kernels(samples, weights), samples, self.memory)
         vars(bank).pop("_announced", None)  # see `announce_matrix`
-        self.bank_ = bank
+        self.bank_: KernelBank = bank
         return labels, weights
 
     def _bank_of(self, kernels, samples, memory):
@@ -144,7 +161,7 @@ class KernelModel(Estimator):
 
     @docs.documented
     @validated
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: InputLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None) -> Self:
         """Train.
 
         Parameters
@@ -187,13 +204,13 @@ class KernelModel(Estimator):
     def _keep_blocks(self, blocks, kernel_weights, n_seen):
         """Of features: `blocks_` (n_features, n_classes) in place of a support."""
         self._keep(np.zeros((0, blocks.shape[1])), kernel_weights)
-        self.blocks_ = np.split(blocks, self.bank_.starts[1:-1])
+        self.blocks_: list[np.ndarray] = np.split(blocks, self.bank_.starts[1:-1])
         self.n_seen_ = n_seen
 
     def _keep(self, dual_coef, kernel_weights):
-        self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
-        self.dual_coef_ = dual_coef[self.support_]
-        self.kernel_weights_ = kernel_weights
+        self.support_: np.ndarray = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
+        self.dual_coef_: np.ndarray = dual_coef[self.support_]
+        self.kernel_weights_: np.ndarray = kernel_weights
         self.bank_support_ = self.support_
         vars(self).pop("blocks_", None)
         self.n_seen_ = len(dual_coef)
@@ -212,8 +229,8 @@ class KernelModel(Estimator):
 
     def _show_training(self, training):
         self._show(training.problem, *training.stream.point()[:2])
-        self.n_updates_ = training.stream.n_updates
-        self.history_ = training.run.history()
+        self.n_updates_: int = training.stream.n_updates
+        self.history_: pd.DataFrame = training.run.history()
 
     def _show(self, problem, coef, weights):
         if problem.explicit:
@@ -224,13 +241,13 @@ class KernelModel(Estimator):
     def _take_run(self, result):
         self.history_ = result.history
         if result.online_errors is not None:
-            self.online_errors_ = result.online_errors
-            self.visits_ = result.extra["visits"]
+            self.online_errors_: np.ndarray = result.online_errors
+            self.visits_: np.ndarray = result.extra["visits"]
         self.n_updates_ = result.n_updates
-        self.n_iter_ = result.n_iter
-        self.converged_ = result.converged
-        self.objective_ = result.objective
-        self.dual_gap_ = result.dual_gap
+        self.n_iter_: int = result.n_iter
+        self.converged_: bool = result.converged
+        self.objective_: float = result.objective
+        self.dual_gap_: float = result.dual_gap
 
     def _new_samples(self, X):
         n_kernels = self.kernel_weights_.shape[-1]
@@ -281,7 +298,7 @@ class KernelModel(Estimator):
             scores[rows] = block_scores(block, self.dual_coef_, self.kernel_weights_[..., active])
         return scores
 
-    def summary(self):
+    def summary(self) -> pd.DataFrame:
         """Importance of each kernel in the fitted model.
 
         Returns
@@ -308,7 +325,7 @@ class KernelModel(Estimator):
         return kernel_summary(names, weights, norms, self.support_.size, getattr(self, "classes_", None))
 
     @property
-    def transform(self):
+    def transform(self) -> Any:
         name = type(self).__name__
         raise AttributeError(f"{name} has no transform: it needs one combination of kernels, as in OBSCURE")
 
@@ -380,7 +397,7 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             return self.bank_.n_features
         return self.n_seen_
 
-    def transform(self, X):
+    def transform(self, X: InputLike) -> Any:
         r"""The combined kernel, for any machine with ``kernel="precomputed"``.
 
         Of explicit features these, times the roots of the weights. Divide the kernel by its mean diagonal
@@ -433,7 +450,7 @@ class CombinedKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             combined[rows] = combine(block, self.kernel_weights_[active], np.float64)
         return combined
 
-    def fit_transform(self, X, y=None, **fit_params):
+    def fit_transform(self, X: InputLike, y: ArrayLike | None = None, **fit_params: Any) -> Any:
         """`fit`; returns `transform` of the training samples."""
         self.fit(X, y, **fit_params)
         if self._has_blocks():
@@ -457,7 +474,7 @@ class KernelClassifier(ScoreClassifier, KernelModel):
         absent = np.flatnonzero(~np.isin(self._all_classes, self.classes_))
         if absent.size:
             self.classes_ = self._all_classes
-            self.untrained_classes_ = absent
+            self.untrained_classes_: np.ndarray = absent
         del self._all_classes
 
     def _of_all_classes(self, scores, value=None):
@@ -480,12 +497,12 @@ class KernelClassifier(ScoreClassifier, KernelModel):
 class Stochastic(CombinedKernel, KernelModel):
     """Base of stochastic methods; `_solve` calls the solver."""
 
-    p: object = "auto"
+    p: float | Literal["auto"] = "auto"
     C: float = 1.0
-    tol: object = None
+    tol: float | None = None
     memory: float = 2e9
-    random_state: object = None
-    callback: object = None
+    random_state: RandomState = None
+    callback: Callback = None
     verbose: bool = False
 
     finish = False  # a parameter of the batch methods
@@ -497,15 +514,15 @@ class Stochastic(CombinedKernel, KernelModel):
         options |= {"callback": self._watch(), "verbose": self.verbose, "certify": problem.certified}
         result = self._solve(problem, options)
         self._show(problem, result.dual_coef, result.kernel_weights)
-        self.block_norms_sq_ = result.block_norms_sq
-        self.p_ = problem.p
-        self.q_ = problem.q
+        self.block_norms_sq_: np.ndarray = result.block_norms_sq
+        self.p_: float = problem.p
+        self.q_: float = problem.q
         self._take_run(result)
 
 
 @parameters
 class StochasticMKL(KernelClassifier, Stochastic):
-    class_weight: object = None
+    class_weight: ClassWeight = None
 
     def _train(self, labels, sample_weight):
         weights = weights_of(self.class_weight, self.classes_, labels, sample_weight)
@@ -552,7 +569,7 @@ class OfLogisticLoss:
         functools.update_wrapper(self, method)
         self.method = method
 
-    def __get__(self, model, owner=None):
+    def __get__(self, model: Any, owner: Any = None) -> Callable[[InputLike], np.ndarray]:
         if model is not None and model.loss != "logistic" and not isinstance(model.loss, Logistic):
             name = type(model).__name__
             raise AttributeError(
@@ -567,10 +584,10 @@ class OfLogisticLoss:
 class BatchMKL(StochasticMKL):
     """Base of OBSCURE, PegasosMKL and UFOMKL: stochastic epochs, then ascent in the dual."""
 
-    loss: object = "multiclass"
+    loss: Literal["multiclass", "hinge", "logistic", "squared_hinge"] | Loss = "multiclass"
     C: float = 10.0
     n_epochs: int = 50
-    tol: object = 0.01
+    tol: float | None = 0.01
     finish: bool = True
 
     _parameter_constraints = {
@@ -592,12 +609,12 @@ class BatchMKL(StochasticMKL):
         return isinstance(self.loss, str) and self.loss in KERNEL_FACTOR and super()._takes_blocks()
 
     @OfLogisticLoss
-    def predict_proba(self, X):
+    def predict_proba(self, X: InputLike) -> np.ndarray:
         """Probabilities of the classes under the logistic loss, shape (n, n_classes); X as in `fit`."""
         return self._of_all_classes(softmax(self._class_scores(X), axis=1), 0.0)
 
     @OfLogisticLoss
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: InputLike) -> np.ndarray:
         """Logarithms of `predict_proba`."""
         return self._of_all_classes(log_softmax(self._class_scores(X), axis=1), -np.inf)
 
@@ -656,16 +673,16 @@ class KernelWeightsDisplay:
     'share of the kernel weights'
     """
 
-    def __init__(self, summary):
+    def __init__(self, summary: pd.DataFrame):
         self.summary = summary
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, most=30):
+    def from_estimator(cls, estimator: Estimator, *, ax: Axes | None = None, most: int = 30) -> Self:
         """Draw the `most` largest weights of a fitted estimator."""
         check_has(estimator, "summary")
         return cls(estimator.summary()).plot(ax, most=most)
 
-    def plot(self, ax=None, *, most=30):
+    def plot(self, ax: Axes | None = None, *, most: int = 30) -> Self:
         """Draw on `ax` or a new figure; returns self."""
         self.ax_ = axes_of(ax)
         self.figure_ = self.ax_.figure
@@ -712,7 +729,12 @@ class ConvergenceDisplay:
     Y = {"objective": "objective", "online_error": "share of mistakes so far"}
     Y |= {"change": "relative change of the kernel weights"}
 
-    def __init__(self, history, x="seconds", y="objective"):
+    def __init__(
+        self,
+        history: pd.DataFrame,
+        x: Literal["seconds", "epoch", "step"] = "seconds",
+        y: Literal["objective", "online_error", "change"] = "objective",
+    ):
         for name, value, known in (("x", x, self.X), ("y", y, self.Y)):
             there = [column for column in known if column in history]
             expect_word(f"{name}, a column of history_,", value, there)
@@ -721,14 +743,20 @@ class ConvergenceDisplay:
         self.y = y
 
     @classmethod
-    def from_estimator(cls, estimator, *, x="seconds", ax=None):
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        *,
+        x: Literal["seconds", "epoch", "step"] = "seconds",
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the `history_` of a fitted estimator."""
         check_has(estimator, "history_")
         history = estimator.history_
         measured = "objective" if "objective" in history else "online_error"
         return cls(history, x, getattr(estimator, "_convergence", measured)).plot(ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw on `ax` or a new figure; returns self."""
         self.ax_ = axes_of(ax)
         self.figure_ = self.ax_.figure

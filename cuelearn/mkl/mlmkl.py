@@ -4,10 +4,12 @@ With :math:`H_k(p)` the SVM optimum of class k on :math:`K(p) = \sum_a p_a K_a`,
 :math:`\min_p \max_\gamma L(p, \gamma) = \sum_k \gamma_k H_k(p)`.
 """
 
+from __future__ import annotations
+
 import functools
 import warnings
 from numbers import Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +23,7 @@ from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions, paramet
 from cuelearn.core.run import Run
 from cuelearn.core.samples import as_generator
 from cuelearn.expect import expect, warn_user
+from cuelearn.kernels.types import ArrayLike, Callback, RandomState, SampleWeight
 from cuelearn.mkl.base import CombinedKernel
 from cuelearn.mkl.rivals.perclass import CuttingPlanes, MultiLabelMKL
 from cuelearn.mkl.rivals.svm import SharedProblem
@@ -254,7 +257,15 @@ class SaddleGap(NamedTuple):
     slack: float
 
 
-def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, sample_weight=None):
+def saddle_gap(
+    problem: SharedProblem | SharedMKL,
+    kernel_weights: ArrayLike,
+    gamma: ArrayLike,
+    *,
+    tol: float = 1e-4,
+    threshold: float | None = None,
+    sample_weight: SampleWeight = None,
+) -> SaddleGap:
     r"""Saddle-point gap :math:`\max_k H_k(p) - \min_{p'} \sum_k \gamma_k H_k(p')`, to a certified accuracy.
 
     ``saddle_gap(model, X, Y)`` takes a fitted `MLMKLSA` or `MLMKLSum` and its training data.
@@ -359,7 +370,7 @@ def simplex_point(name, values, size):
 class SharedMKL(CombinedKernel, MultiLabelMKL):
     _one_column = True
 
-    callback: object = None
+    callback: Callback = None
     verbose: bool = False
 
     _parameter_constraints = {"n_iter": COUNT, "tol": [*POSITIVE, None]}
@@ -491,10 +502,10 @@ class MLMKLSA(SharedMKL):
 
     n_iter: int = 2000
     delta: float = 0.2
-    eta: float | str = "auto"
+    eta: float | Literal["auto"] = "auto"
     corrected: bool = True
     tol: float | None = 0.05
-    random_state: object = None
+    random_state: RandomState = None
 
     _parameter_constraints = {
         "delta": [Number(Real, 0, 1, closed="both")],

@@ -16,7 +16,10 @@ with :math:`\gamma \ge 0`, :math:`\sum_j \gamma_j^{s/(s-2)} \le 1` (s = 2: :math
 weights are :math:`d_{jk} = \lambda_{jk} / \gamma_j`.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from numbers import Real
 
 import numpy as np
@@ -424,7 +427,7 @@ class VSKL(PerClassMKL):
     (array([0, 0, 1, 1]), True)
     """
 
-    groups: object = None
+    groups: Sequence | np.ndarray | None = None
     s: float = np.inf
     max_iter: int = 500
 

@@ -8,9 +8,13 @@ Any fitted estimator that scores samples can be a prior. Only its scores :math:`
 6.2): finite, and always as many.
 """
 
+from __future__ import annotations
+
 import copy
 import functools
+from collections.abc import Sequence
 from dataclasses import field
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -21,10 +25,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core import docs
 from cuelearn.core.estimator import StrOptions, parameters, validated
+from cuelearn.core.samples import InputLike
 from cuelearn.expect import expect, expect_distinct, expect_list, expect_shape, warn_user
 from cuelearn.kernels import CrossBank
 from cuelearn.kernels.matrices import one_warning
 from cuelearn.kernels.specifications import check_samples, extract_columns, feature_places, resolve_columns
+from cuelearn.kernels.types import ArrayLike, ClassWeight, ColumnSpec, KernelList, SampleWeight
 from cuelearn.mkl.base import KernelClassifier, two_columns
 
 #: Instead of an estimator: the columns of X are scores.
@@ -33,6 +39,7 @@ PASSTHROUGH = "passthrough"
 SHARED = 0.2
 #: Least share of different ones among a prior's samples: coarse features are equal too often.
 DISTINCT = 0.9
+Priors = Sequence[tuple[str, Any] | tuple[str, Any, ColumnSpec]] | None
 
 
 class PriorScores:
@@ -248,11 +255,11 @@ class TransferClassifier(KernelClassifier):
 
     _parameter_constraints = {"scaling": [StrOptions({"rms", "max"}), None]}
 
-    kernels: object = field(default=None, kw_only=False)
-    priors: object = field(default=None, kw_only=False)
+    kernels: KernelList = field(default=None, kw_only=False)
+    priors: Priors = field(default=None, kw_only=False)
     C: float = 1.0
-    class_weight: object = None
-    scaling: object = "rms"
+    class_weight: ClassWeight = None
+    scaling: Literal["rms", "max"] | None = "rms"
     normalize: bool = True
 
     memory = 2e9
@@ -260,7 +267,9 @@ class TransferClassifier(KernelClassifier):
 
     @docs.documented
     @validated
-    def fit(self, X, y, scores=None, sample_weight=None):
+    def fit(  # type: ignore[override]
+        self, X: InputLike, y: ArrayLike, scores: ArrayLike | None = None, sample_weight: SampleWeight = None
+    ) -> Self:
         """Learn the new classes; after an invalid argument an earlier fit is kept.
 
         Parameters
@@ -309,10 +318,10 @@ class TransferClassifier(KernelClassifier):
             names = self._priors.names
         given, given_names = given_scores(scores, labels.size)
         self._n_given = given.shape[1]
-        self.prior_names_ = [*names, *given_names]
+        self.prior_names_: list[str] = [*names, *given_names]
         expect_distinct("the names of priors and scores", self.prior_names_)
         values = np.concatenate([of_priors, given], axis=1)
-        self.score_scale_ = self._scale_of(values, sample_weight)
+        self.score_scale_: np.ndarray = self._scale_of(values, sample_weight)
         vars(self).pop("intercept_", None)
         return labels, np.ascontiguousarray(np.nan_to_num(values / self.score_scale_)), sample_weight
 
@@ -341,9 +350,9 @@ class TransferClassifier(KernelClassifier):
             intercept = two_columns(intercept)
             transfer_weights = two_columns(transfer_weights, axis=0)
         self._keep(dual_coef, kernel_weights)
-        self.transfer_weights_ = transfer_weights
+        self.transfer_weights_: np.ndarray = transfer_weights
         if intercept is not None:
-            self.intercept_ = np.asarray(intercept, dtype=np.float64)
+            self.intercept_: np.ndarray = np.asarray(intercept, dtype=np.float64)
 
     def _scores_on(self, X, scores, n_rows):
         n_all = len(self.prior_names_)
@@ -355,7 +364,7 @@ class TransferClassifier(KernelClassifier):
         given, _ = given_scores(scores, n_rows, self._n_given)
         return np.nan_to_num(np.concatenate([own, given], axis=1) / self.score_scale_)
 
-    def attach(self, priors):
+    def attach(self, priors: Priors) -> Self:
         """Attach the priors to a loaded model, so that it can compute scores again; returns self.
 
         Parameters
@@ -384,7 +393,7 @@ class TransferClassifier(KernelClassifier):
             return total + self.intercept_
         return total
 
-    def decision_function(self, X, scores=None):
+    def decision_function(self, X: InputLike, scores: ArrayLike | None = None) -> np.ndarray:
         """Class scores, equation 6.1.
 
         Parameters
@@ -400,11 +409,13 @@ class TransferClassifier(KernelClassifier):
         """
         return self._decision_of(self._class_scores(X, scores))
 
-    def predict(self, X, scores=None):
+    def predict(self, X: InputLike, scores: ArrayLike | None = None) -> np.ndarray:
         """Class with the largest score, the first on ties; arguments as in `decision_function`."""
         return self._classes_of(self._class_scores(X, scores))
 
-    def score(self, X, y, sample_weight=None, scores=None):
+    def score(
+        self, X: InputLike, y: ArrayLike, sample_weight: SampleWeight = None, scores: ArrayLike | None = None
+    ) -> float:
         """Accuracy; `sample_weight` has shape (n,), other arguments as in `decision_function`."""
         from sklearn.metrics import accuracy_score  # slow to import
 

@@ -4,6 +4,8 @@ The first three are one-against-rest SVMs with hinge loss and bias. Multi-KT is 
 priors, whose weights minimise its leave-one-out loss.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from cuelearn.core.samples import loss_weights
 from cuelearn.expect import warn_user
 from cuelearn.kernels.rows import combined_kernel
 from cuelearn.kernels.tiles import linear_algebra
+from cuelearn.kernels.types import ClassWeight
 from cuelearn.mkl.rivals.svm import balance_weights, one_versus_rest, problem_weights, targets_of
 from cuelearn.mktl.base import TransferClassifier, documented
 
@@ -26,7 +29,7 @@ class OneSVM(TransferClassifier):
     """Base: one SVM per class on the mean kernel, which includes the scores if `averages_scores`."""
 
     memory: float = 2e9
-    n_jobs: object = None
+    n_jobs: int | None = None
 
     averages_scores = False
 
@@ -552,7 +555,7 @@ class MultiKT(TransferClassifier):
     [[1. 0.]] True
     """
 
-    class_weight: object = "balanced"
+    class_weight: ClassWeight = "balanced"
     max_radius: float = 1.0
     tol: float = 1e-6
     memory: float = 2e9

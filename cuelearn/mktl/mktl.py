@@ -13,8 +13,12 @@ hinge loss have one block per score.
 Equation 6.2 prints a sum of losses with :math:`\lambda = 1/(CN)`; here it is the mean, as in equation 4.3.
 """
 
+from __future__ import annotations
+
 import numbers
 import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +27,9 @@ from cuelearn.core.estimator import NON_NEGATIVE, SEQUENCE, Number, StrOptions, 
 from cuelearn.core.formulas import first_best, resolve_p
 from cuelearn.core.samples import as_generator, class_weights
 from cuelearn.expect import expect, expect_list
-from cuelearn.mkl.optimum.problem import MKLProblem, weights_of
+from cuelearn.kernels import KernelBank
+from cuelearn.kernels.types import ArrayLike, Callback, ClassWeight, RandomState
+from cuelearn.mkl.optimum.problem import MKLProblem, Result, weights_of
 from cuelearn.mkl.rivals.single import stratified_folds
 from cuelearn.mkl.stochastic.obscure import solve_obscure
 from cuelearn.mktl.base import TransferClassifier, documented
@@ -58,7 +64,9 @@ class TransferProblem(MKLProblem):
 
     many_kernels = False
 
-    def __init__(self, bank, labels, n_classes, scores, **options):
+    def __init__(
+        self, bank: KernelBank, labels: ArrayLike, n_classes: int, scores: ArrayLike, **options: Any
+    ):
         super().__init__(bank, labels, n_classes, scores=scores, **options)
 
     def _resolve_p(self, p):
@@ -74,7 +82,15 @@ WORDS = {"auto", "auto-priors", "cv"}
 FOLDS = 5
 
 
-def solve_mktl(problem, *, tol=1e-3, finish=True, n_epochs=50, scores="maintain", **options):
+def solve_mktl(
+    problem: TransferProblem,
+    *,
+    tol: float | None = 1e-3,
+    finish: bool = True,
+    n_epochs: int = 50,
+    scores: str = "maintain",
+    **options: Any,
+) -> Result:
     """Solve a transfer problem by OBSCURE, followed by dual ascent if a gap is left.
 
     Parameters
@@ -204,11 +220,12 @@ class MKTL(TransferClassifier):
         "n_epochs": [Number(numbers.Integral, 0, 2**31 - 1, closed="both")],
     }
 
-    p: object = "auto"
-    tol: object = 1e-3
+    class_weight: ClassWeight | Literal["positive"] = None
+    p: float | Literal["auto", "auto-priors", "cv"] | Sequence[float] = "auto"
+    tol: float | None = 1e-3
     n_epochs: int = 20
-    random_state: object = None
-    callback: object = None
+    random_state: RandomState = None
+    callback: Callback = None
     verbose: bool = False
 
     def _train(self, labels, scores, sample_weight):
@@ -219,10 +236,10 @@ class MKTL(TransferClassifier):
         result = self._solve(problem, rng, callback=self._watch(), verbose=self.verbose)
         self._show(problem, result.dual_coef, result.kernel_weights)
         self._take_run(result)
-        self.block_norms_ = result.kernel_weights * np.sqrt(result.block_norms_sq)
-        self.p_ = problem.p
+        self.block_norms_: np.ndarray = result.kernel_weights * np.sqrt(result.block_norms_sq)
+        self.p_: float = problem.p
         self.q_ = problem.q
-        self.radius_ = result.extra["radius"]
+        self.radius_: float = result.extra["radius"]
 
     def _loss(self):
         """Two classes share their score groups."""
@@ -264,7 +281,7 @@ class MKTL(TransferClassifier):
                 held += np.tensordot(of_kernels, cross, axes=1) @ result.dual_coef
                 right = np.argmax(held, axis=1) == labels[test]
                 accuracy[p] += float(weight[test] @ right) / float(weight.sum())
-        self.p_scores_ = accuracy
+        self.p_scores_: np.ndarray = accuracy
         largest_first = sorted(accuracy, reverse=True)
         return largest_first[first_best([accuracy[p] for p in largest_first])]
 

@@ -8,7 +8,10 @@ share :math:`\rho_k`. `dawid_skene` estimates both by EM, with posteriors :math:
     \rho_k \propto \sigma + \sum_i T_{ik} .
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.expect import expect, expect_among, expect_distinct, expect_word, warn_user
+from cuelearn.kernels.types import ArrayLike
 from cuelearn.mms.candidates import MOST_LISTED, CandidateSet, check_candidates, starts_of_bags
 
 __all__ = [
@@ -87,7 +91,7 @@ class AnnotatedItems(NamedTuple):
     confusion: np.ndarray
     annotators: np.ndarray
 
-    def labels(self):
+    def labels(self) -> np.ndarray:
         """The most probable label of each item, of equal ones the first, shape (n_items,)."""
         return self.candidates.classes[0][self.posterior.argmax(axis=1)]
 
@@ -125,7 +129,9 @@ def posteriors(given, confusion, class_prior):
     return likelihood / total, float(np.sum(top + np.log(total)))
 
 
-def dawid_skene(votes, n_labels, *, smoothing=1.0, tol=1e-8, max_iter=1000):
+def dawid_skene(
+    votes: ArrayLike, n_labels: int, *, smoothing: float = 1.0, tol: float = 1e-8, max_iter: int = 1000
+) -> DawidSkene:
     r"""Classes of items and confusions of annotators from their votes, by EM.
 
     .. math:: \max_{\rho, \pi} \sum_i \log \sum_k \rho_k \prod_a \pi^{(a)}_{k, v_{ia}}
@@ -252,8 +258,15 @@ def coded(table, classes):
 
 
 def candidates_from_annotators(
-    votes, *, classes=None, method="dawid-skene", threshold=0.1, smoothing=1.0, tol=1e-8, max_iter=1000
-):
+    votes: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    method: Literal["dawid-skene", "majority"] = "dawid-skene",
+    threshold: float = 0.1,
+    smoothing: float = 1.0,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+) -> AnnotatedItems:
     r"""Candidate labels of items, with priors, from the votes of several annotators (thesis 5.8).
 
     The candidates of an item are the labels with a posterior of at least `threshold` times the item's
@@ -398,8 +411,14 @@ def linked_product(i, lists, priors, same, different, most):
 
 
 def candidates_from_links(
-    candidates, must_link=(), cannot_link=(), *, bag_sizes=None, threshold=0.0, most=MOST_LISTED
-):
+    candidates: CandidateSet,
+    must_link: ArrayLike = (),
+    cannot_link: ArrayLike = (),
+    *,
+    bag_sizes: Sequence[int] | None = None,
+    threshold: float = 0.0,
+    most: int = MOST_LISTED,
+) -> CandidateSet:
     r"""Candidate labelings that obey links between instances (thesis 5.8; Shental et al. 2003).
 
     Neighbouring bags are merged. The candidates of a merged bag are the combinations of theirs in which

@@ -3,10 +3,13 @@
 Slot ``m * P + p`` of a bag is attribute p of instance m. Sets are lists of labelings, or a `Matching`.
 """
 
+from __future__ import annotations
+
 import copy
 import itertools
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numba import types
@@ -16,6 +19,7 @@ from scipy.sparse import csr_array, issparse
 from cuelearn.compiled import inner, loop
 from cuelearn.core.samples import as_generator, check_sample_weight
 from cuelearn.expect import expect, expect_distinct, expect_instance, expect_list, expect_shape
+from cuelearn.kernels.types import ArrayLike, MatrixLike, RandomState
 from cuelearn.mms.matching import (
     Matching,
     Scratch,
@@ -310,7 +314,15 @@ class CandidateSet:
     array([1., 1., 1.])
     """
 
-    def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None):
+    def __init__(
+        self,
+        candidates: Sequence[Matching | ArrayLike],
+        *,
+        n_labels: int | Sequence[int] | None = None,
+        classes: Sequence | None = None,
+        null: int | Sequence[int] | None = None,
+        priors: Sequence[ArrayLike | None] | None = None,
+    ):
         bags = []
         for i, given in enumerate(expect_list("candidates", candidates, "candidate sets, one per bag")):
             read = listed_bag
@@ -393,7 +405,7 @@ class CandidateSet:
                 raise ValueError(f"candidates[{i}] must allow at least one labeling vector")
 
     @classmethod
-    def from_labels(cls, y, bag_sizes=None, **options):
+    def from_labels(cls, y: ArrayLike, bag_sizes: Sequence[int] | None = None, **options: Any) -> Self:
         """Sets with one candidate, the true labeling, from labels (n_instances[, n_attributes]), bag sizes
         (by default 1) and options of the class."""
         y = expect("y", y, kind="whole", shape=[("n_instances",), ("n_instances", "n_attributes")])
@@ -403,7 +415,7 @@ class CandidateSet:
         return cls([part[None] for part in np.split(y, starts[1:-1])], **options)
 
     @classmethod
-    def from_indicator(cls, possible, **options):
+    def from_indicator(cls, possible: MatrixLike, **options: Any) -> Self:
         """Partial labels: one bag per instance, with the labels allowed by a 0/1 matrix (dense, sparse or
         DataFrame) whose columns are the classes, and options of the class. A row without a label is an
         error."""
@@ -424,15 +436,15 @@ class CandidateSet:
             options.setdefault("n_labels", allowed.shape[1])
         return cls(np.split(allowed.indices[:, None], allowed.indptr[1:-1]), **options)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.n_bags
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int]:
         """(n_instances,), so that scikit-learn's tools can index a set by instances."""
         return (self.n_instances,)
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: slice | ArrayLike) -> Self:
         """The `CandidateSet` of whole bags, given by their rows of X."""
         index = np.arange(self.n_instances)[rows]
         bags = self.bag_of[np.atleast_1d(index)]
@@ -445,15 +457,15 @@ class CandidateSet:
         n_candidates = sum(self.n_candidates)
         return f"<CandidateSet: {self.n_bags} bags, {self.n_instances} instances, {n_candidates} candidates>"
 
-    def check_bag(self, i):
+    def check_bag(self, i: int) -> int:
         """A bag's number; negative ones count from the end."""
         return expect("bag", i, kind="int", low=-self.n_bags, high=self.n_bags - 1) % self.n_bags
 
-    def is_listed(self, i):
+    def is_listed(self, i: int) -> bool:
         """Whether the candidates of bag i are stored as a list."""
         return not isinstance(self._bags[self.check_bag(i)], Matching)
 
-    def bag(self, i):
+    def bag(self, i: int) -> np.ndarray:
         """All candidates of bag i, shape (n_candidates, n_instances, n_attributes); an error for a `Matching`
         of more than 10,000 (use `iterate`)."""
         if self.is_listed(i):
@@ -465,14 +477,14 @@ class CandidateSet:
             )
         return np.stack(list(self.iterate(i)))
 
-    def priors(self, i):
+    def priors(self, i: int) -> np.ndarray | None:
         """Priors of bag i's candidates over their largest, shape (n_candidates,), or None."""
         prior = self._priors[self.check_bag(i)]
         if prior is None:
             return None
         return prior / prior.max()
 
-    def iterate(self, i, start=0, stop=None):
+    def iterate(self, i: int, start: int = 0, stop: int | None = None) -> Iterator[np.ndarray]:
         """Yield candidates `start` to ``stop - 1`` of bag i, each of shape (n_instances, n_attributes)."""
         bag = self._bags[self.check_bag(i)]
         if isinstance(bag, Matching):
@@ -491,16 +503,16 @@ class CandidateSet:
         slots = (labeling + packed.column[:-1]).astype(np.int32).ravel()
         return bag_of(packed, i), words_of(packed.matchings, i), slots
 
-    def contains(self, i, labeling):
+    def contains(self, i: int, labeling: ArrayLike) -> bool:
         """Whether a labeling, shape (n_instances, n_attributes), is a candidate of bag i."""
         return bool(compiled_contains(*self._bag_and_slots(i, labeling)))
 
-    def loss(self, i, labeling):
+    def loss(self, i: int, labeling: ArrayLike) -> int:
         r"""Ambiguous loss :math:`\Delta_A(Z, \mathcal Z_i)`: least number of slots in which a labeling
         differs from a candidate (thesis 5.4.2)."""
         return int(compiled_loss(*self._bag_and_slots(i, labeling), Scratch.of(self.packed)))
 
-    def mask(self, attribute=0):
+    def mask(self, attribute: int = 0) -> np.ndarray:
         """Labels Z(m) that the candidates give each instance, shape (n_instances, n_labels[attribute])."""
         p = expect("attribute", attribute, kind="int", low=0, high=self.n_attributes - 1)
         packed = self.packed
@@ -510,7 +522,7 @@ class CandidateSet:
         mask[slot[of_p] // self.n_attributes, packed.slot_labels[of_p] - packed.column[p]] = True
         return mask
 
-    def bag_mask(self, attribute=0):
+    def bag_mask(self, attribute: int = 0) -> np.ndarray:
         """Labels that the candidates give any instance of each bag, shape (n_bags, n_labels[attribute])."""
         return np.logical_or.reduceat(self.mask(attribute), self.bag_starts[:-1], axis=0)
 
@@ -520,18 +532,18 @@ class CandidateSet:
             bags = np.flatnonzero(bags)
         return expect("bags", bags, kind="int", shape=("n",), low=0, high=self.n_bags - 1)
 
-    def rows(self, bags):
+    def rows(self, bags: ArrayLike) -> np.ndarray:
         """Rows of X of some bags (numbers or a mask), in the order of the bags; ndarray of int."""
         bags = self._as_bags(bags)
         sizes = self.bag_sizes[bags]
         ends = np.cumsum(sizes)
         return np.repeat(self.bag_starts[bags] - (ends - sizes), sizes) + np.arange(ends[-1])
 
-    def take(self, bags):
+    def take(self, bags: ArrayLike) -> Self:
         """The `CandidateSet` of some bags (numbers or a mask), in the given order."""
         return self._with([(self._bags[i], self._priors[i]) for i in self._as_bags(bags)])
 
-    def without_priors(self):
+    def without_priors(self) -> Self:
         """The same bags and candidates, all equally probable."""
         return self._with([(bag, None) for bag in self._bags])
 
@@ -541,7 +553,7 @@ class CandidateSet:
         made._hold(pairs)
         return made
 
-    def attribute(self, attribute):
+    def attribute(self, attribute: int) -> CandidateSet:
         """The `CandidateSet` of one attribute, with repeated vectors merged; an error if two words of a
         `Matching` share a label, or one has the label of null."""
         p = expect("attribute", attribute, kind="int", low=0, high=self.n_attributes - 1)
@@ -560,7 +572,7 @@ class CandidateSet:
             null = self.null[p]
         return CandidateSet(bags, classes=[self.classes[p]], null=null, priors=self._priors)
 
-    def draw(self, random_state=None):
+    def draw(self, random_state: RandomState = None) -> np.ndarray:
         """A uniformly random candidate of every bag, shape (n_instances, n_attributes) (RANDOM)."""
         rng = as_generator(random_state)
         drawn = []
@@ -571,7 +583,7 @@ class CandidateSet:
                 drawn.append(bag[rng.integers(len(bag))])
         return np.concatenate(drawn).astype(np.int64)
 
-    def named(self, labels):
+    def named(self, labels: np.ndarray) -> np.ndarray:
         """Names of label numbers (n, n_attributes): objects of that shape, or (n,) for one attribute."""
         return named(labels, self.classes)
 

@@ -1,13 +1,15 @@
 """Captions: mentions of names, verbs and places, and candidate sets from them and image regions (thesis 5.3,
 5.6.1, 5.7.1)."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -134,7 +136,11 @@ class Vocabulary:
     ['null', 'Andy Roddick']
     """
 
-    def __init__(self, names, verbs=()):
+    def __init__(
+        self,
+        names: Sequence[str] | Mapping[str, Sequence[str]],
+        verbs: Sequence[str] | Mapping[str, Sequence[str]] = (),
+    ):
         names, name_of = given_words("names", names)
         verbs, verb_of = given_words("verbs", verbs)
         expect_list("names", names, "names")
@@ -150,7 +156,7 @@ class Vocabulary:
         self.name_label = dict.fromkeys(self.name_label, 0) | {name: k for k, name in enumerate(names, 1)}
         self.verb_label = dict.fromkeys(self.verb_label, 0) | {verb: k for k, verb in enumerate(verbs, 1)}
 
-    def only(self, names=None, verbs=None):
+    def only(self, names: Sequence[str] | None = None, verbs: Sequence[str] | None = None) -> Self:
         """The `Vocabulary` of these labels (default: all), in their order. Other words are still recognised,
         so that their places and verbs go to no other name, but count as null."""
         kept = []
@@ -202,7 +208,7 @@ def place_after(caption, end):
     return place_of(re.fullmatch(PLACE, match["word"]) if match["word"] else match) or ""
 
 
-def mentions(caption, vocabulary):
+def mentions(caption: str, vocabulary: Vocabulary) -> list[Mention]:
     """Names in a caption, in text order, with their verbs and places.
 
     Parameters
@@ -271,8 +277,8 @@ class Region(NamedTuple):
     'face'
     """
 
-    kind: str  # "face" or "body": a person's upper body, head included
-    box: tuple  # (x0, y0, x1, y1) in pixels, y downward, x0 < x1 and y0 < y1
+    kind: Literal["face", "body"]  # "face" or "body": a person's upper body, head included
+    box: tuple[float, float, float, float]  # (x0, y0, x1, y1) in pixels, y downward, x0 < x1 and y0 < y1
 
 
 class ItemCandidates(NamedTuple):
@@ -504,7 +510,14 @@ def checked_attributes(attributes):
     return tuple(expect_distinct("attributes", names))
 
 
-def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",), constraints="ABCD"):
+def candidates_from_caption(
+    caption: str | Sequence[Mention],
+    regions: Sequence[Region],
+    vocabulary: Vocabulary,
+    *,
+    attributes: Sequence[str] = ("name",),
+    constraints: Literal["ABCD", "ABC"] = "ABCD",
+) -> ItemCandidates:
     r"""The candidate labeling set of an image, from its caption.
 
     The instances are faces (for names), bodies (for verbs), or persons, each a face and a body (for both):
@@ -621,7 +634,13 @@ def find_words(mentioned, vocabulary, attributes):
     return list(words), word_of
 
 
-def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"):
+def candidate_set(
+    items: Sequence[tuple[str | Sequence[Mention], Sequence[Region]]],
+    vocabulary: Vocabulary,
+    attributes: Sequence[str] = ("name",),
+    *,
+    constraints: Literal["ABCD", "ABC"] = "ABCD",
+) -> CandidateSet:
     """The candidate labeling sets of many images.
 
     Parameters

@@ -21,7 +21,10 @@ References
 Lacoste-Julien, Jaggi, Schmidt and Pletscher, ICML 2013.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,13 +63,13 @@ class Space:
         self.columns = [slice(end - size, end) for size, end in zip(n_labels, ends, strict=True)]
         self._taken = None, None
 
-    def at(self, rows):
+    def at(self, rows: slice | np.ndarray) -> Any:
         """`read` with a cache of the last block."""
         if rows is not self._taken[0]:
             self._taken = rows, self.read(rows)
         return self._taken[1]
 
-    def squared_norm(self):
+    def squared_norm(self) -> float:
         return self.inner(self.weights)
 
 
@@ -95,28 +98,28 @@ class LinearSpace(Space):
     (5, 4)
     """
 
-    def __init__(self, X, n_labels):
+    def __init__(self, X: np.ndarray, n_labels: Sequence[int]):
         super().__init__(len(X), n_labels)
         self.X = X
         self.width = X.shape[1]
         self.weights = np.zeros((self.n_columns, self.width), dtype=X.dtype)
 
-    def read(self, rows):
+    def read(self, rows: slice | np.ndarray) -> np.ndarray:
         return self.X[rows]
 
-    def scores(self, rows):
+    def scores(self, rows: slice | np.ndarray) -> np.ndarray:
         x = self.at(rows)
         scores = [x @ self.weights[columns].T for columns in self.columns]
         return np.concatenate(scores, axis=1).astype(np.float64, copy=False)
 
-    def products(self, rows):
+    def products(self, rows: slice | np.ndarray) -> np.ndarray:
         x = self.at(rows)
         products = (x @ x.T).astype(np.float64, copy=False)
         if len(self.columns) == 1:
             return products[None]
         return np.stack([products] * len(self.columns))
 
-    def move(self, rows, delta, scale=1.0):
+    def move(self, rows: slice | np.ndarray, delta: np.ndarray, scale: float = 1.0) -> None:
         """``w <- scale w + sum_m delta[m] x_m`` over some instances."""
         x = self.at(rows)
         dtype = self.weights.dtype
@@ -129,14 +132,14 @@ class LinearSpace(Space):
             if touched.size:
                 weights[touched] += part[:, touched].T.astype(dtype) @ x
 
-    def place(self, coef):
+    def place(self, coef: np.ndarray) -> None:
         """``w <- sum_m coef[m] x_m`` over all instances."""
         self.weights[:] = 0.0
         for start in range(0, self.n_rows, ROWS):
             rows = slice(start, start + ROWS)
             self.move(rows, coef[rows])
 
-    def inner(self, weights):
+    def inner(self, weights: np.ndarray) -> float:
         """Inner product with other hyperplanes."""
         pairs = [(self.weights[columns], weights[columns]) for columns in self.columns]
         return float(sum(np.einsum("ij,ij->", w, v, dtype=np.float64) for w, v in pairs))

@@ -24,11 +24,17 @@ Wang and Mori, ECCV 2010 (linear programs for tags). Robinson, Annals of Mathema
 play).
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 
 from cuelearn.compiled import inlined, inner, loop
 from cuelearn.expect import expect, expect_list, expect_word
-from cuelearn.mms.candidates import ambiguous_loss, bag_of, check_candidates, contains, words_of
+from cuelearn.kernels.types import ArrayLike
+from cuelearn.mms.candidates import CandidateSet, ambiguous_loss, bag_of, check_candidates, contains, words_of
 from cuelearn.mms.matching import (
     CHOSEN,
     OF_WORDS,
@@ -360,6 +366,7 @@ def branch_and_bound(bag, words, n_options, scores, labels, most_nodes, best, be
 MOST_NODES = 1_000_000
 #: Searches, by the most partial labelings of branch and bound: negative without the relaxation.
 METHODS = {"algorithm-10": -1, "lp": 0, "exact": MOST_NODES}
+Inference = Literal["auto", "exact", "lp", "algorithm-10"]
 
 
 @inner
@@ -664,7 +671,14 @@ def side_by_side(scores, candidates, n_rows):
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
-def most_violating(scores, candidates, bag=0, method="algorithm-10", *, return_bound=False):
+def most_violating(
+    scores: ArrayLike | Sequence[ArrayLike],
+    candidates: CandidateSet,
+    bag: int = 0,
+    method: Literal["algorithm-10", "lp", "exact"] = "algorithm-10",
+    *,
+    return_bound: bool = False,
+) -> tuple:
     r"""The labeling outside a bag's candidates that violates the margin most.
 
     .. math:: \hat Z = \arg\max_{\bar Z \notin \mathcal Z} \Delta_A(\bar Z, \mathcal Z)
@@ -741,7 +755,7 @@ def best_columns(scores, candidates, as_log=False):
     return columns, best
 
 
-def best_labelings(scores, candidates):
+def best_labelings(scores: ArrayLike | Sequence[ArrayLike], candidates: CandidateSet) -> np.ndarray:
     r"""Best candidate of every bag: the prediction with a caption, :math:`\arg\max_{Z \in \mathcal Z}
     S_w(\mathcal X, Z)`.
 

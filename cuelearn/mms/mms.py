@@ -1,7 +1,11 @@
 """The Maximum Margin Set classifier (thesis 5.4; Jie and Orabona, NIPS 2010), and the base of all learners of
 bags."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import field
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -10,16 +14,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
-from cuelearn.core.samples import FLOATS, as_generator, check_sample_weight, validate_samples
+from cuelearn.core.samples import FLOATS, InputLike, as_generator, check_sample_weight, validate_samples
 from cuelearn.expect import expect_shape, warn_user
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.rows import combine, combined_scores, quadratic_forms
 from cuelearn.kernels.specifications import as_samples, check_kernels
 from cuelearn.kernels.stack import KernelStack, checked_cross, new_kernels, refuse_kernels, training_bank
+from cuelearn.kernels.types import ArrayLike, Callback, KernelList, RandomState, SampleWeight
 from cuelearn.mkl.base import kernel_summary
 from cuelearn.mms.candidates import CandidateSet, check_bag_weights, check_candidates, named, once_or_each
 from cuelearn.mms.convex import FINEST, KernelSpace, LinearSpace, mean_weights
-from cuelearn.mms.inference import METHODS, MOST_NODES, best_labelings
+from cuelearn.mms.inference import METHODS, MOST_NODES, Inference, best_labelings
 from cuelearn.mms.solver import solve_mms
 
 __all__ = ["BagClassifier", "MMS"]
@@ -27,6 +32,8 @@ __all__ = ["BagClassifier", "MMS"]
 
 class BagClassifier(Estimator):
     """Base; subclasses have `classes_`, `n_attributes_` and ``_scores(X)``, one matrix per attribute."""
+
+    classes_: np.ndarray | Any
 
     def _one(self, values):
         if self.n_attributes_ == 1:
@@ -58,7 +65,7 @@ class BagClassifier(Estimator):
         check_candidates(candidates, len(scores[0]))
         return best_labelings(scores, candidates)
 
-    def decision_function(self, X):
+    def decision_function(self, X: InputLike) -> np.ndarray | Any:
         """Scores of all labels.
 
         Parameters
@@ -72,7 +79,7 @@ class BagClassifier(Estimator):
         check_is_fitted(self, "classes_")
         return self._one(self._scores(X))
 
-    def predict(self, X, candidates=None):
+    def predict(self, X: InputLike, candidates: CandidateSet | None = None) -> np.ndarray:
         """Labels of instances, each by itself or within candidates.
 
         Parameters
@@ -97,7 +104,13 @@ class BagClassifier(Estimator):
         scores = self._possible(self._scores(X))
         return np.stack([np.argmax(s, axis=1) for s in scores], axis=1)
 
-    def score(self, X, y, candidates=None, sample_weight=None):
+    def score(
+        self,
+        X: InputLike,
+        y: ArrayLike | CandidateSet,
+        candidates: CandidateSet | None = None,
+        sample_weight: SampleWeight = None,
+    ) -> float:
         """Share of labels predicted correctly.
 
         Parameters
@@ -287,21 +300,21 @@ class MMS(BagClassifier):
         "inference": [StrOptions({"auto", *METHODS})],
     }
 
-    kernels: object = field(default=None, kw_only=False)
+    kernels: KernelList | Sequence[KernelList] = field(default=None, kw_only=False)
     C: float = 1.0
-    solver: str = "frank-wolfe"
+    solver: Literal["frank-wolfe", "pegasos"] = "frank-wolfe"
     n_init: int = 1
-    n_rounds: object = None
-    n_epochs: object = None
+    n_rounds: int | None = None
+    n_epochs: int | None = None
     tol: float = 1e-2
-    inference: str = "auto"
+    inference: Inference = "auto"
     memory: float = 2e9
-    random_state: object = None
-    callback: object = None
+    random_state: RandomState = None
+    callback: Callback = None
     verbose: bool = False
 
     @validated
-    def fit(self, X, candidates, sample_weight=None):
+    def fit(self, X: InputLike, candidates: CandidateSet, sample_weight: SampleWeight = None) -> Self:
         """Train.
 
         Parameters
@@ -322,7 +335,7 @@ class MMS(BagClassifier):
             delattr(self, name)  # forget an earlier fit
         check_candidates(candidates)
         bag_weights = check_bag_weights(sample_weight, candidates)
-        self.n_attributes_ = candidates.n_attributes
+        self.n_attributes_: int = candidates.n_attributes
         space = (self._linear_space if self.kernels is None else self._kernel_space)(X, candidates)
         self.classes_ = self._one([np.asarray(c) for c in candidates.classes])
 
@@ -340,14 +353,14 @@ class MMS(BagClassifier):
             **{name: getattr(self, name) for name in OPTIONS},
         )
         self._keep(space)
-        self.objective_ = result.objective
-        self.history_ = result.history
-        self.n_iter_ = len(result.history)
-        self.dual_gap_ = float(result.history["dual_gap"][result.kept])
+        self.objective_: float = result.objective
+        self.history_: pd.DataFrame = result.history
+        self.n_iter_: int = len(result.history)
+        self.dual_gap_: float = float(result.history["dual_gap"][result.kept])
         if self.solver == "pegasos":
-            self.visits_ = result.visits
+            self.visits_: np.ndarray = result.visits
         wanted = self.tol * max(result.history["dual_bound"][result.kept], FINEST)
-        self.converged_ = result.converged and abs(self.dual_gap_) <= wanted
+        self.converged_: bool = result.converged and abs(self.dual_gap_) <= wanted
         for doubt in () if space.indefinite else self._doubts(result, wanted):
             warn_user(doubt, ConvergenceWarning)
         return self
@@ -428,16 +441,16 @@ class MMS(BagClassifier):
             self.n_features_in_ = banks[0].n_samples
         else:
             self.banks_ = banks
-        self.kernel_weights_ = self._one([mean_weights(bank) for bank in banks])
+        self.kernel_weights_: np.ndarray | Any = self._one([mean_weights(bank) for bank in banks])
         return KernelSpace(banks, candidates.n_labels, self.memory)
 
     def _keep(self, space):
         if isinstance(space, LinearSpace):
             weights = [space.weights[columns] for columns in space.columns]
-            self.coef_ = self._one([w[:, :-1].copy() for w in weights])
-            self.intercept_ = self._one([w[:, -1].copy() for w in weights])
+            self.coef_: np.ndarray | Any = self._one([w[:, :-1].copy() for w in weights])
+            self.intercept_: np.ndarray | Any = self._one([w[:, -1].copy() for w in weights])
             return
-        self.support_ = np.flatnonzero(space.weights.any(axis=1))
+        self.support_: np.ndarray = np.flatnonzero(space.weights.any(axis=1))
         self.dual_coef_ = self._one([space.weights[self.support_, columns] for columns in space.columns])
         self.bank_support_ = self.support_
 
@@ -467,7 +480,7 @@ class MMS(BagClassifier):
             scores.append(part + coef.sum(axis=0))  # the constant feature
         return scores
 
-    def summary(self):
+    def summary(self) -> pd.DataFrame:
         """Contribution of each kernel, as in `cuelearn.mkl`, for one attribute after another."""
         check_is_fitted(self, "classes_")
         if self.kernels is None:

@@ -8,10 +8,14 @@ A bag's labeling is drawn from its candidates, and its labels generate the appea
 GMM: Berg et al. 2004. DIST: Jie, Caputo, Ferrari, NIPS 2009.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
+from typing import Literal, Self
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -33,9 +37,10 @@ from cuelearn.core.estimator import (
     validated,
 )
 from cuelearn.core.run import Run
-from cuelearn.core.samples import FLOATS
+from cuelearn.core.samples import FLOATS, InputLike
 from cuelearn.expect import expect, expect_shape, expect_word
-from cuelearn.mms.candidates import check_bag_weights, check_candidates, once_or_each
+from cuelearn.kernels.types import RandomState, SampleWeight
+from cuelearn.mms.candidates import CandidateSet, check_bag_weights, check_candidates, once_or_each
 from cuelearn.mms.inference import best_columns, mean_candidates
 from cuelearn.mms.matching import Scratch
 from cuelearn.mms.mms import BagClassifier
@@ -98,14 +103,14 @@ class EMNaming(BagClassifier):
         "tol": NON_NEGATIVE,
     }
 
-    assignment: str = "soft"
-    columns: object = None
+    assignment: Literal["soft", "hard"] = "soft"
+    columns: slice | Sequence | np.ndarray | None = None
     max_iter: int = 100
     tol: float = 1e-6
-    random_state: object = None
+    random_state: RandomState = None
 
     @validated
-    def fit(self, X, candidates, sample_weight=None):
+    def fit(self, X: InputLike, candidates: CandidateSet, sample_weight: SampleWeight = None) -> Self:
         """Estimate the appearance of every label and the labeling of every bag.
 
         Parameters
@@ -332,7 +337,7 @@ class GMMNaming(EMNaming):
         "regularization": POSITIVE,
     }
 
-    n_components_pca: object = 0.95
+    n_components_pca: float | Sequence[float | None] | None = 0.95
     regularization: float = 1.0
 
     def _models(self, parts, candidates, weights):
@@ -398,10 +403,10 @@ BLOCK = 2**22
 class Distances:
     """Distances to one attribute's training instances, kernel exp(-d / scale)."""
 
-    metric: str
+    metric: str | Sequence[str]
     centre: np.ndarray  # (d,): subtracted for "sqeuclidean"
     X: np.ndarray  # (n, d): training instances, `prepared`
-    scale: float = 1.0
+    scale: float | str | Sequence[float | str] = 1.0
 
     @classmethod
     def of(cls, X, metric, scale):
@@ -629,8 +634,8 @@ class DistNaming(EMNaming):
         "memory": POSITIVE,
     }
 
-    metric: object = "cosine"
-    scale: object = "spread"
+    metric: str | Sequence[str] = "cosine"
+    scale: float | str | Sequence[float | str] = "spread"
     memory: float = 2e9
 
     def _check_weights(self, sample_weight, candidates):

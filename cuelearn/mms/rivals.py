@@ -1,8 +1,12 @@
 """Rivals of MMS (thesis 5.5, 5.6): CL-SVM, M3MIML, MIMLSVM, and the SVM on true labels."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import field
 from functools import partial
 from numbers import Real
+from typing import Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,6 +18,7 @@ from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions, paramet
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.core.samples import (
     FLOATS,
+    InputLike,
     as_generator,
     check_sample_weight,
     classes_and_labels,
@@ -21,6 +26,7 @@ from cuelearn.core.samples import (
     loss_weights,
 )
 from cuelearn.kernels.tiles import linear_algebra
+from cuelearn.kernels.types import ArrayLike, ClassWeight, RandomState, SampleWeight
 from cuelearn.mms.candidates import CandidateSet, batches, check_bag_weights, check_candidates, starts_of_bags
 from cuelearn.mms.mms import BagClassifier
 
@@ -89,14 +95,14 @@ class Rival(BagClassifier):
     _parameter_constraints = {"class_weight": [StrOptions({"balanced"}), None], "tol": POSITIVE}
 
     C: float = field(default=1.0, kw_only=False)
-    class_weight: object = None
+    class_weight: ClassWeight = None
     tol: float = 1e-5
     max_iter: int = 200
-    n_jobs: object = None
-    random_state: object = None
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
     @validated
-    def fit(self, X, candidates, sample_weight=None):
+    def fit(self, X: InputLike, candidates: CandidateSet, sample_weight: SampleWeight = None) -> Self:
         """Train.
 
         Parameters
@@ -192,7 +198,7 @@ class BagRival(Rival):
     def _scores(self, X):
         return [self._with_null(self._instance_scores(self._check_new(X)))]
 
-    def bag_decision_function(self, X, bag_sizes):
+    def bag_decision_function(self, X: InputLike, bag_sizes: Sequence[int]) -> np.ndarray:
         """Scores of all labels for whole bags, shape (n_bags, n_labels); X holds their instances."""
         X = self._check_new(X)
         return self._with_null(self._bag_scores(X, starts_of_bags(bag_sizes, len(X))))
@@ -529,8 +535,8 @@ class MIMLSVM(BagRival):
 
     ratio: float = 0.2
     max_clustered: int = 5000
-    instances: str = "auto"
-    random_state: object = 0
+    instances: Literal["auto", "nearest", "farthest"] = "auto"
+    random_state: RandomState = 0
 
     def _train(self, X, candidates, weights):
         labels, to_train = self._start_bags(candidates)
@@ -622,14 +628,14 @@ class SupervisedSVM(BagClassifier):
     _parameter_constraints = {"multi_class": [StrOptions({"crammer_singer", "ovr"})], "tol": POSITIVE}
 
     C: float = 1.0
-    multi_class: str = "crammer_singer"
-    class_weight: object = None
+    multi_class: Literal["crammer_singer", "ovr"] = "crammer_singer"
+    class_weight: ClassWeight = None
     tol: float = 1e-2
     max_iter: int = 500
-    random_state: object = 0
+    random_state: RandomState = 0
 
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: InputLike, y: ArrayLike | CandidateSet, sample_weight: SampleWeight = None) -> Self:
         """Train.
 
         Parameters

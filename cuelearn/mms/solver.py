@@ -1,16 +1,21 @@
 """Maximum Margin Set: the concave-convex procedure (thesis Algorithm 8)."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from cuelearn.core.estimator import Estimator
 from cuelearn.core.run import Run
+from cuelearn.core.samples import InputLike
 from cuelearn.expect import expect
-from cuelearn.mms.candidates import batches, check_bag_weights, check_candidates
-from cuelearn.mms.convex import ROWS, Block, LinearSpace, frank_wolfe, losses_of_bags, pegasos
-from cuelearn.mms.inference import METHODS, mean_candidates
+from cuelearn.kernels.types import Callback, RandomState, SampleWeight
+from cuelearn.mms.candidates import CandidateSet, batches, check_bag_weights, check_candidates
+from cuelearn.mms.convex import ROWS, Block, LinearSpace, Space, frank_wolfe, losses_of_bags, pegasos
+from cuelearn.mms.inference import METHODS, Inference, mean_candidates
 from cuelearn.mms.matching import Scratch
 
 __all__ = ["common_objective", "solve_mms"]
@@ -188,21 +193,21 @@ def concave_convex(problem, solve, start, run, n_rounds, tol, sound):
 
 
 def solve_mms(
-    space,
-    candidates,
+    space: Space,
+    candidates: CandidateSet,
     *,
-    lam,
-    sample_weight=None,
-    solver="frank-wolfe",
-    n_init=1,
-    n_rounds=None,
-    n_epochs=None,
-    tol=1e-2,
-    inference="auto",
-    rng=None,
-    callback=None,
-    verbose=False,
-):
+    lam: float,
+    sample_weight: SampleWeight = None,
+    solver: Literal["frank-wolfe", "pegasos"] = "frank-wolfe",
+    n_init: int = 1,
+    n_rounds: int | None = None,
+    n_epochs: int | None = None,
+    tol: float = 1e-2,
+    inference: Inference = "auto",
+    rng: RandomState = None,
+    callback: Callback = None,
+    verbose: bool = False,
+) -> MMSResult:
     """Minimise the objective of `MMS` by the concave-convex procedure (thesis Algorithm 8).
 
     Parameters
@@ -285,7 +290,15 @@ def objective_of(space, candidates, lam, inference="algorithm-10", weights=None)
     return ConvexProblem(space, candidates, lam, inference, weights=weights).value()[1]
 
 
-def common_objective(model, X, candidates, *, sample_weight=None, C=1.0, inference="exact"):
+def common_objective(
+    model: Estimator,
+    X: InputLike,
+    candidates: CandidateSet,
+    *,
+    sample_weight: SampleWeight = None,
+    C: float = 1.0,
+    inference: Inference = "exact",
+) -> float:
     r"""The objective of `MMS` at the hyperplanes of any linear model.
 
     Parameters

@@ -1,9 +1,12 @@
 """Base of the online learners."""
 
+from __future__ import annotations
+
 import functools
 import math
 from dataclasses import field
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +19,7 @@ from cuelearn.core import docs
 from cuelearn.core.estimator import SEQUENCE, Number, ScoreClassifier, parameters, validated
 from cuelearn.core.run import Record, Run, history_of, progress
 from cuelearn.core.samples import (
+    InputLike,
     as_generator,
     classes_and_labels,
     classes_of_stream,
@@ -32,6 +36,7 @@ from cuelearn.expect import expect
 from cuelearn.kernels import RBF
 from cuelearn.kernels.specifications import check_first_batch, check_kernels
 from cuelearn.kernels.stack import training_bank
+from cuelearn.kernels.types import ArrayLike, Callback, KernelList, RandomState, SampleWeight
 from cuelearn.mkl.base import kernel_summary, two_columns
 from cuelearn.mkl.rivals.svm import targets_of
 from cuelearn.oks.kernels import (
@@ -314,19 +319,6 @@ def held_back(labels, share, rng, sample_weight):
     return np.sort(np.concatenate([train, alone])), np.sort(test)
 
 
-def of_learners(get, several=np.asarray):
-    """A fitted attribute: `get` of the only learner, or of each class's."""
-
-    def values_of(self):
-        check_is_fitted(self, "classes_")
-        values = [get(learner) for learner in self._learners]
-        if len(values) == 1:
-            return values[0]
-        return several(values)
-
-    return property(values_of)
-
-
 @parameters
 class OnlineKernels(ScoreClassifier):
     """Base: subclasses have ``_learner(kernels, rng, n_rounds)`` and ``_decide(learner, here, held)``,
@@ -339,16 +331,16 @@ class OnlineKernels(ScoreClassifier):
         "validation": [*INSIDE, *SEQUENCE],
     }
 
-    kernels: object = field(default=None, kw_only=False)
+    kernels: KernelList = field(default=None, kw_only=False)
     one_vs_rest: bool = False
     normalize: bool = True
-    random_state: object = None
-    callback: object = None
+    random_state: RandomState = None
+    callback: Callback = None
     verbose: bool = False
 
     n_epochs: int = 1
     shuffle: bool = False
-    n_jobs: object = None
+    n_jobs: int | None = None
 
     def _is_precomputed(self):
         return isinstance(self.kernels, str)
@@ -368,7 +360,7 @@ class OnlineKernels(ScoreClassifier):
 
     @documented
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: InputLike, y: ArrayLike, sample_weight: SampleWeight = None) -> Self:
         """Train from scratch, in `n_epochs` passes.
 
         Parameters
@@ -410,7 +402,7 @@ class OnlineKernels(ScoreClassifier):
         if len(targets) > 1:
             runs = zip(classes, self._learners, strict=True)
             tables = [learner.history.assign(target=c) for c, learner in runs]
-            self.history_ = pd.concat(tables, ignore_index=True)
+            self.history_: pd.DataFrame = pd.concat(tables, ignore_index=True)
             self.probability_history_ = [learner.probability_history for learner in self._learners]
         self.n_iter_ = self.n_epochs
         self._finish()
@@ -463,29 +455,54 @@ class OnlineKernels(ScoreClassifier):
     def _decide(self, learner, here, held):
         return learner.outputs(here, held, learner.best)[:, 0]
 
-    kernel_probabilities_ = of_learners(lambda learner: learner.q.copy())
-    best_index_ = of_learners(lambda learner: learner.best)
-    visits_ = of_learners(lambda learner: learner.record["visits"], list)
-    n_updates_ = of_learners(lambda learner: learner.n_updates, list)
-    n_evaluations_ = of_learners(lambda learner: learner.n_evaluations, list)
-    dual_coef_ = of_learners(lambda learner: learner.dual_coef, list)
+    def _of_learners(self, get, several=np.asarray):
+        """Of the only learner, or of each class's."""
+        check_is_fitted(self, "classes_")
+        values = [get(learner) for learner in self._learners]
+        if len(values) == 1:
+            return values[0]
+        return several(values)
 
     @property
-    def best_kernel_(self):
+    def kernel_probabilities_(self) -> np.ndarray:
+        return self._of_learners(lambda learner: learner.q.copy())
+
+    @property
+    def best_index_(self) -> int | Any:
+        return self._of_learners(lambda learner: learner.best)
+
+    @property
+    def visits_(self) -> np.ndarray | Any:
+        return self._of_learners(lambda learner: learner.record["visits"], list)
+
+    @property
+    def n_updates_(self) -> int | Any:
+        return self._of_learners(lambda learner: learner.n_updates, list)
+
+    @property
+    def n_evaluations_(self) -> int | Any:
+        return self._of_learners(lambda learner: learner.n_evaluations, list)
+
+    @property
+    def dual_coef_(self) -> list:
+        return self._of_learners(lambda learner: learner.dual_coef, list)
+
+    @property
+    def best_kernel_(self) -> str | Any:
         best = self.best_index_
         if np.ndim(best) == 0:
             return self._source.names[best]
         return [self._source.names[j] for j in best]
 
     @property
-    def support_(self):
+    def support_(self) -> list:
         check_is_fitted(self, "classes_")
         joined = [[self._numbers[members] for members in learner.support] for learner in self._learners]
         if len(joined) == 1:
             return joined[0]
         return joined
 
-    def summary(self):
+    def summary(self) -> pd.DataFrame:
         """Contribution of each kernel to the fitted model.
 
         Returns
@@ -551,11 +568,15 @@ class OnlineKernels(ScoreClassifier):
 
 
 class StreamingKernels(OnlineKernels):
-    online_errors_ = of_learners(lambda learner: learner.record["mistakes"], list)
+    @property
+    def online_errors_(self) -> np.ndarray | Any:
+        return self._of_learners(lambda learner: learner.record["mistakes"], list)
 
     @documented
     @validated
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: InputLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: SampleWeight = None
+    ) -> Self:
         """Continue training on a batch of any size, in the given order.
 
         Parameters

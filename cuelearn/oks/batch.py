@@ -1,9 +1,13 @@
 """Batch SVMs on one kernel: best, best aligned, or selected online."""
 
+from __future__ import annotations
+
 import functools
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import field
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,11 +17,12 @@ from sklearn.utils.validation import column_or_1d
 
 from cuelearn.core.estimator import REGULARIZATION, SEQUENCE, parameters, validated
 from cuelearn.core.formulas import first_best
-from cuelearn.core.samples import as_generator, check_sample_weight, validate_samples
+from cuelearn.core.samples import InputLike, as_generator, check_sample_weight, validate_samples
 from cuelearn.expect import expect, expect_list, warn_user
 from cuelearn.kernels import FeatureScaleWarning, KernelBank
 from cuelearn.kernels.matrices import IndefiniteKernelWarning, one_warning
 from cuelearn.kernels.specifications import as_samples
+from cuelearn.kernels.types import ArrayLike, ClassWeight, KernelList, RandomState, SampleWeight
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.rivals.single import kernel_alone
 from cuelearn.mkl.rivals.svm import fit_svc, problem_weights
@@ -57,7 +62,9 @@ documented = functools.partial(
 )
 
 
-def alignment(kernel, labels, centered=True, sample_weight=None):
+def alignment(
+    kernel: np.ndarray, labels: ArrayLike, centered: bool = True, sample_weight: SampleWeight = None
+) -> float:
     r"""Alignment of a kernel matrix with the labels.
 
     .. math:: \frac{\langle K, Y\rangle_F}{\|K\|_F\,\|Y\|_F}, \qquad Y_{ii'} = y_i y_{i'}
@@ -178,19 +185,19 @@ class OneKernelSVM(KernelClassifier):
 
     _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*REGULARIZATION, *SEQUENCE]}
 
-    kernels: object = field(default=None, kw_only=False)
-    C: object = C_GRID
-    class_weight: object = None
-    validation: float = 0.1
+    kernels: KernelList = field(default=None, kw_only=False)
+    C: float | Sequence[float] = C_GRID
+    class_weight: ClassWeight = None
+    validation: float | ArrayLike = 0.1
     one_vs_rest: bool = False
     normalize: bool = True
     memory: float = 2e9
-    n_jobs: object = None
-    random_state: object = None
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
     @documented
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: InputLike, y: ArrayLike, sample_weight: SampleWeight = None) -> Self:
         """Choose and train.
 
         Parameters
@@ -460,7 +467,15 @@ class SelectedSVM(OneKernelSVM):
 
     _parameter_constraints = {**OneKernelSVM._parameter_constraints, "selector": [OnlineKernels]}
 
-    def __init__(self, selector, *, C=C_GRID, class_weight=None, validation=0.1, random_state=None):
+    def __init__(
+        self,
+        selector: OnlineKernels,
+        *,
+        C: float | Sequence[float] = C_GRID,
+        class_weight: ClassWeight = None,
+        validation: float | ArrayLike = 0.1,
+        random_state: RandomState = None,
+    ):
         self.selector = selector
         self.C = C
         self.class_weight = class_weight
@@ -472,7 +487,9 @@ class SelectedSVM(OneKernelSVM):
     one_vs_rest = property(lambda self: getattr(self.selector, "one_vs_rest", False))
 
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(  # type: ignore[override]
+        self, X: InputLike, y: ArrayLike, sample_weight: SampleWeight = None
+    ) -> Self:
         """Select, then train.
 
         Parameters
@@ -558,7 +575,16 @@ class SelectedSVM(OneKernelSVM):
         self.selector = clone(self.selector_)  # with kernels as fitted
 
 
-def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=None, sample_weight=None):
+def select_then_fit(
+    selector: OnlineKernels,
+    X: InputLike,
+    y: ArrayLike,
+    *,
+    C: float | Sequence[float] = C_GRID,
+    validation: float | ArrayLike = 0.1,
+    random_state: RandomState = None,
+    sample_weight: SampleWeight = None,
+) -> SelectedSVM:
     """Two stages: an online learner selects a kernel, on which an SVM is trained.
 
     Parameters

@@ -2,13 +2,27 @@
 kernel values are computed, and counted, only when needed.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from cuelearn.compiled import njit
-from cuelearn.kernels import RBF, Chi2, CrossBank, FeatureMap, Function, KernelBank, KernelStack, Linear, Poly
+from cuelearn.kernels import (
+    RBF,
+    Chi2,
+    CrossBank,
+    FeatureMap,
+    Function,
+    Kernel,
+    KernelBank,
+    KernelStack,
+    Linear,
+    Poly,
+)
 from cuelearn.kernels.growing import inverse_root
 from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.specifications import check_kernels, check_nonnegative, extract_columns
@@ -24,6 +38,7 @@ from cuelearn.kernels.tiles import (
     product,
     squared_distance,
 )
+from cuelearn.kernels.types import ColumnSpec
 
 #: In place of a quantity: the kernel's values are given.
 GIVEN = -1
@@ -284,7 +299,7 @@ class Evaluated(Given):
         return super().pack(X if isinstance(X, KernelBank) else self.bank.cross(X))
 
 
-def kind_kernels(groups):
+def kind_kernels(groups: Mapping[str, ColumnSpec]) -> list[tuple[str, Kernel, ColumnSpec]]:
     r"""Linear, polynomial, chi-squared and Gaussian kernel on each kind of features, in the paper's order.
 
     The last two set their widths from the training samples. The paper does not print its polynomial; here it

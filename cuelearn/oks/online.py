@@ -1,8 +1,11 @@
 """Online learners of many kernels: a visit trains a drawn one (OKS, OKSRegret, SOM) or all (OM1, MuTron)."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,7 +14,8 @@ from cuelearn.compiled import njit
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.formulas import first_best
 from cuelearn.expect import warn_user
-from cuelearn.oks.base import Learner, OnlineKernels, StreamingKernels, documented, held_back, of_learners
+from cuelearn.kernels.types import ArrayLike
+from cuelearn.oks.base import Learner, OnlineKernels, StreamingKernels, documented, held_back
 from cuelearn.oks.kernels import Samples, add, output, set_probabilities
 
 #: Numbers of OKSRegret's losses in compiled code.
@@ -19,10 +23,10 @@ LOSSES = {"hinge": 0, "logistic": 1, "square": 2}
 
 
 class Rates(NamedTuple):
-    delta: float  # share of uniform draws
-    eta: float  # step of the weights
-    step: float  # of the predictors
-    loss: int  # in `LOSSES`
+    delta: float | Sequence[float]  # share of uniform draws
+    eta: float | Literal["auto"]  # step of the weights
+    step: float | Literal["auto"]  # of the predictors
+    loss: Literal["hinge", "logistic", "square"]  # in `LOSSES`
     unbiased: bool  # whether steps are divided by the probability of the draw
 
 
@@ -130,8 +134,13 @@ class SamplingKernels(StreamingKernels):
     n_epochs: int = 2
     shuffle: bool = True
 
-    sampling_probabilities_ = of_learners(lambda learner: learner.p.copy())
-    drawn_ = of_learners(lambda learner: learner.record["drawn"], list)
+    @property
+    def sampling_probabilities_(self) -> np.ndarray:
+        return self._of_learners(lambda learner: learner.p.copy())
+
+    @property
+    def drawn_(self) -> np.ndarray | Any:
+        return self._of_learners(lambda learner: learner.record["drawn"], list)
 
 
 @njit(cache=True, nogil=True)
@@ -207,8 +216,8 @@ class OKS(SamplingKernels):
     """
 
     n_epochs: int = 5
-    delta: object = (0.5, 0.2)
-    eta: object = "auto"
+    delta: float | Sequence[float] = (0.5, 0.2)
+    eta: float | Literal["auto"] = "auto"
 
     def _learner(self, kernels, rng, n_rounds):
         options = {"delta": shares(self.delta), "eta": self.eta}
@@ -250,7 +259,7 @@ class SOM(SamplingKernels):
     """
 
     beta: float = 0.8
-    delta: object = 0.2
+    delta: float | Sequence[float] = 0.2
 
     def _learner(self, kernels, rng, n_rounds):
         options = {"delta": shares(self.delta, "[0"), "eta": -math.log(self.beta), "unbiased": False}
@@ -347,10 +356,10 @@ class OKSRegret(SamplingKernels):
 
     _parameter_constraints = {"loss": [StrOptions(set(LOSSES))], "step": [*POSITIVE, StrOptions({"auto"})]}
 
-    loss: str = "hinge"
-    delta: object = (0.5, 0.2)
-    eta: object = "auto"
-    step: object = "auto"
+    loss: Literal["hinge", "logistic", "square"] = "hinge"
+    delta: float | Sequence[float] = (0.5, 0.2)
+    eta: float | Literal["auto"] = "auto"
+    step: float | Literal["auto"] = "auto"
 
     def _learner(self, kernels, rng, n_rounds):
         options = {"eta": self.eta, "step": self.step, "loss": self.loss, "n_rounds": n_rounds}
@@ -365,7 +374,9 @@ class OKSRegret(SamplingKernels):
                 ConvergenceWarning,
             )
 
-    online_losses_ = of_learners(lambda learner: learner.record["losses"], list)
+    @property
+    def online_losses_(self) -> np.ndarray | Any:
+        return self._of_learners(lambda learner: learner.record["losses"], list)
 
 
 @njit(cache=True, nogil=True)
@@ -458,7 +469,9 @@ class OM1(StreamingKernels):
     def _decide(self, learner, here, held):
         return np.sign(learner.outputs(here, held)) @ learner.q
 
-    mistakes_per_kernel_ = of_learners(lambda learner: learner.own_mistakes.copy())
+    @property
+    def mistakes_per_kernel_(self) -> np.ndarray:
+        return self._of_learners(lambda learner: learner.own_mistakes.copy())
 
 
 class Judged(Committee):
@@ -520,7 +533,7 @@ class MuTron(OnlineKernels):
     ('petal', (2,))
     """
 
-    validation: float = 0.1
+    validation: float | ArrayLike = 0.1
 
     def _learner(self, kernels, rng, n_rounds):
         return Judged(kernels, rng)
@@ -537,4 +550,6 @@ class MuTron(OnlineKernels):
 
     mistakes_per_kernel_ = OM1.mistakes_per_kernel_
 
-    validation_accuracy_ = of_learners(lambda learner: learner.accuracy)
+    @property
+    def validation_accuracy_(self) -> np.ndarray:
+        return self._of_learners(lambda learner: learner.accuracy)

@@ -8,10 +8,14 @@ s, and the sum :math:`S_s` of the weights of the visits up to it,
 so a second array, `delayed`, changes only where the coefficients do.
 """
 
+from __future__ import annotations
+
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import issparse
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +28,7 @@ from cuelearn.core.formulas import competitor, margins
 from cuelearn.core.run import Record, Run
 from cuelearn.core.samples import (
     FLOATS,
+    InputLike,
     as_generator,
     classes_and_labels,
     classes_of_stream,
@@ -37,6 +42,7 @@ from cuelearn.kernels.features import FeatureRows, taken
 from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite
 from cuelearn.kernels.specifications import as_samples, check_size, is_frame
 from cuelearn.kernels.stack import new_kernels
+from cuelearn.kernels.types import ArrayLike, Callback, RandomState, SampleWeight
 
 #: Indices of the counters.
 SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM = range(8)
@@ -226,18 +232,6 @@ documented = functools.partial(docs.documented, texts=TEXTS, groups=GROUPS)
 RECORDED = [("mistake", bool), ("queried", bool), ("loss", float), ("n_support", np.int32)]
 
 
-def recorded(name):
-    """A fitted attribute: one of `RECORDED`."""
-
-    def values_of(self):
-        check_is_fitted(self, "classes_")
-        if self._record is None:
-            raise AttributeError(f"{type(self).__name__} keeps no sequences with record=False")
-        return self._record[name]
-
-    return property(values_of)
-
-
 @parameters
 class OnlineClassifier(ScoreClassifier):
     """Base of the online learners.
@@ -257,8 +251,8 @@ class OnlineClassifier(ScoreClassifier):
     n_epochs: int = 1
     shuffle: bool = False
     record: bool = True
-    random_state: object = None
-    callback: object = None
+    random_state: RandomState = None
+    callback: Callback = None
     verbose: bool = False
 
     def _is_precomputed(self):
@@ -274,7 +268,7 @@ class OnlineClassifier(ScoreClassifier):
 
     @documented
     @validated
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: InputLike, y: ArrayLike, sample_weight: SampleWeight = None) -> Self:
         """Train from scratch; the first pass keeps the given order unless `shuffle` is set.
 
         Parameters
@@ -301,7 +295,7 @@ class OnlineClassifier(ScoreClassifier):
         rng = as_generator(self.random_state)
 
         def state():
-            self.history_ = run.history()
+            self.history_: pd.DataFrame = run.history()
             return self
 
         run = Run(self.callback, verbose=self.verbose)
@@ -335,7 +329,13 @@ class OnlineClassifier(ScoreClassifier):
 
     @documented
     @validated
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self,
+        X: InputLike,
+        y: ArrayLike | Callable[[int], Any],
+        classes: ArrayLike | None = None,
+        sample_weight: SampleWeight = None,
+    ) -> Self:
         """Continue training on a batch of any size; a rejected batch changes nothing.
 
         Parameters
@@ -428,9 +428,11 @@ class OnlineClassifier(ScoreClassifier):
     def _start(self, X, classes):
         self._open(X, classes.size)
         self.classes_ = classes
-        self.n_seen_ = self.n_updates_ = self.n_mistakes_ = 0
+        self.n_seen_: int = 0
+        self.n_updates_: int = 0
+        self.n_mistakes_: int = 0
         self._doubted = False
-        self.cumulative_loss_ = 0.0
+        self.cumulative_loss_: float = 0.0
         self._start_record()
         vars(self).pop("history_", None)
 
@@ -457,9 +459,24 @@ class OnlineClassifier(ScoreClassifier):
         if self._record is not None:
             self._record.add(1, mistake=False, queried=False, loss=0.0, n_support=self._n_support())
 
-    online_errors_ = recorded("mistake")
-    online_losses_ = recorded("loss")
-    support_sizes_ = recorded("n_support")
+    def _recorded(self, name):
+        """One of `RECORDED`."""
+        check_is_fitted(self, "classes_")
+        if self._record is None:
+            raise AttributeError(f"{type(self).__name__} keeps no sequences with record=False")
+        return self._record[name]
+
+    @property
+    def online_errors_(self) -> np.ndarray:
+        return self._recorded("mistake")
+
+    @property
+    def online_losses_(self) -> np.ndarray:
+        return self._recorded("loss")
+
+    @property
+    def support_sizes_(self) -> np.ndarray:
+        return self._recorded("n_support")
 
     def _check_new(self, X):
         check_is_fitted(self, "classes_")

@@ -9,6 +9,8 @@ factor: its entries grow only with the root of K's condition number, and roundin
 indefinite.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import field
 from numbers import Real
@@ -19,9 +21,10 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from cuelearn.compiled import inner, njit, with_steps
 from cuelearn.core.estimator import NON_NEGATIVE, POSITIVE, KernelLike, Number, parameters
-from cuelearn.kernels import RBF, FeatureMap
+from cuelearn.kernels import RBF, FeatureMap, Kernel
 from cuelearn.kernels.growing import FeatureSupport, PrecomputedSupport, SupportSet, filled
 from cuelearn.kernels.specifications import KERNELS
+from cuelearn.kernels.types import KernelSpec
 from cuelearn.omcl import blocks
 from cuelearn.omcl.base import (
     INEXACT,
@@ -165,7 +168,7 @@ class CueLearner(OnlineClassifier):
         return int(self._hypothesis.counts[N_UPDATES])
 
     @property
-    def coef_(self):
+    def coef_(self) -> np.ndarray:
         return self._hypothesis.coefficients(self.average)
 
 
@@ -285,7 +288,7 @@ class KernelLearner(CueLearner):
     _learnt = ("_hypothesis", "_support", "_joined")
     _with_gram = False
 
-    kernel: object = field(default=None, kw_only=False)
+    kernel: KernelSpec | None = field(default=None, kw_only=False)
     normalize: bool = True
 
     def _is_precomputed(self):
@@ -349,32 +352,32 @@ class KernelLearner(CueLearner):
         return self._support.cross(X) @ coef.T
 
     @property
-    def kernel_(self):
+    def kernel_(self) -> Kernel:
         """The kernel with a resolved scale."""
         return self._support.kernel
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> np.ndarray:
         return self._hypothesis.coefficients(self.average).T[: self._hypothesis.size]
 
     @property
-    def coef_(self):
+    def coef_(self) -> np.ndarray:
         if not isinstance(self._support, FeatureSupport):
             raise AttributeError("coef_ needs a FeatureMap; see dual_coef_")
         return super().coef_
 
     @property
-    def support_(self):
+    def support_(self) -> np.ndarray:
         return self._joined.copy()
 
     @property
-    def support_vectors_(self):
+    def support_vectors_(self) -> np.ndarray:
         if not isinstance(self._support, SupportSet):
             raise AttributeError("features and precomputed kernels have no support vectors; see support_")
         return self._support.samples.copy()
 
     @property
-    def n_projected_(self):
+    def n_projected_(self) -> int:
         return int(self._hypothesis.counts[N_PROJECTED])
 
     def __sklearn_tags__(self):
@@ -636,7 +639,7 @@ class Projectron(KernelLearner):
                 expansion = expansion._replace(root=self._hypothesis.root)
 
     @property
-    def inverse_error_(self):
+    def inverse_error_(self) -> float:
         used = self._hypothesis._used()
         root = used["root"]
         error = np.abs(used["gram"] @ (root.T @ root) - np.eye(len(root)))
@@ -692,7 +695,7 @@ class LinearLearner(CueLearner):
 
     _parameter_constraints = {"features": [FeatureMap, None]}
 
-    features: object = None
+    features: FeatureMap | None = None
     normalize: bool = True
 
     def _skip(self, X, weight):
@@ -746,7 +749,7 @@ class PassiveAggressive(LinearLearner):
 
     _parameter_constraints = {"C": [Number(Real, 0, None, closed="right"), None]}
 
-    C: object = field(default=1.0, kw_only=False)
+    C: float | None = field(default=1.0, kw_only=False)
 
     def _step(self):
         return math.inf if self.C is None else float(self.C), True, False

@@ -9,20 +9,23 @@ visit s,
 so these sums too change only where the coefficients do.
 """
 
+from __future__ import annotations
+
 import copy
 import inspect
+from collections.abc import Sequence
 from dataclasses import field
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from cuelearn.checkpoint import Changing
 from cuelearn.compiled import njit
 from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.core.query import Query, requested_labels, score_margin
-from cuelearn.core.samples import classes_of_stream
+from cuelearn.core.samples import InputLike, classes_of_stream
 from cuelearn.expect import expect
 from cuelearn.kernels import RBF
 from cuelearn.kernels.features import add_rows
@@ -36,7 +39,8 @@ from cuelearn.kernels.specifications import (
     refuse_empty,
     resolve_columns,
 )
-from cuelearn.omcl.base import N_LOG, OnlineClassifier, Trace, documented, recorded
+from cuelearn.kernels.types import ArrayLike, ColumnSpec, Missing, SampleWeight
+from cuelearn.omcl.base import N_LOG, OnlineClassifier, Trace, documented
 from cuelearn.omcl.learners import (
     CueLearner,
     KernelLearner,
@@ -141,7 +145,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     _learnt = ("_columns",)
     _kernel_dims = 3
 
-    cues: object = field(default=None, kw_only=False)
+    cues: Sequence[tuple[str, BaseEstimator, ColumnSpec]] | None = field(default=None, kw_only=False)
 
     @property
     def _pairs(self):  # for scikit-learn's composition
@@ -280,7 +284,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         """A list; None is each learner's own `average`."""
         return [learner._scores(part, average) for learner, part in self._parts(X)]
 
-    def cue_scores(self, X):
+    def cue_scores(self, X: InputLike) -> np.ndarray:
         """Class scores of every cue's learner, shape (n_cues, n, n_classes)."""
         return np.stack(self._cue_scores(self._check_new(X)))
 
@@ -363,9 +367,9 @@ class OMCL(MultiCueClassifier):
     _learnt = ("_columns", "_delayed", "_absent")
     _absent = None  # which visited samples lack which precomputed kernel
 
-    integrator: object = field(default=None, kw_only=False)
-    query: object = None
-    missing: str = "error"
+    integrator: BaseEstimator | None = field(default=None, kw_only=False)
+    query: Query | None = None
+    missing: Missing = "error"
 
     def _check_samples(self, X, y, first):
         if self.missing == "zero" and self._is_precomputed():
@@ -395,7 +399,7 @@ class OMCL(MultiCueClassifier):
 
     def _start(self, X, classes):
         super()._start(X, classes)
-        self.n_queries_ = 0
+        self.n_queries_: int = 0
 
     def _learn(self, X, labels, weights):
         """Visit a batch; with a query one by one, by the margin of the second layer."""
@@ -428,7 +432,9 @@ class OMCL(MultiCueClassifier):
     def _n_labels(self):
         return max(1, self.n_queries_)
 
-    queried_ = recorded("queried")
+    @property
+    def queried_(self) -> np.ndarray:
+        return self._recorded("queried")
 
     def _open(self, X, n_classes):
         integrator = PassiveAggressive() if self.integrator is None else self.integrator
@@ -517,7 +523,7 @@ class OMCL(MultiCueClassifier):
         return sum(learner._products(part, self._averaged_coef(j)) for j, (learner, part) in parts)
 
     @property
-    def weights_(self):
+    def weights_(self) -> np.ndarray:
         if not isinstance(self.integrator_, LinearLearner):
             raise AttributeError("weights_ needs a linear integrator of cuelearn.omcl")
         return self.integrator_._hypothesis.coefficients(False)
@@ -564,7 +570,7 @@ class Flat(OnlineClassifier):
     _parameter_constraints = {"learner": [CueLearner, None]}
     _kernel_dims = 3
 
-    learner: object = field(default=None, kw_only=False)
+    learner: CueLearner | None = field(default=None, kw_only=False)
 
     def _is_precomputed(self):
         return isinstance(self.learner, CueLearner) and self.learner._is_precomputed()
@@ -602,7 +608,7 @@ class Flat(OnlineClassifier):
         return self.learner_._n_support()
 
 
-def count_votes(scores):
+def count_votes(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Votes for each class when every cue votes for its best one.
 
     Parameters
@@ -677,11 +683,11 @@ class Vote(MultiCueClassifier):
     def _scores(self, X, average):
         return self._votes(X)[0].astype(np.float64)
 
-    def ties(self, X):
+    def ties(self, X: InputLike) -> np.ndarray:
         """Whether several classes share the largest number of votes; bool, shape (n,)."""
         return self._votes(self._check_new(X))[1]
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: InputLike, y: ArrayLike, sample_weight: SampleWeight = None) -> float:
         """Accuracy, with ties as errors."""
         votes, tied = self._votes(self._check_new(X))
         right = (self.classes_[np.argmax(votes, axis=1)] == np.asarray(y)) & ~tied

@@ -57,14 +57,18 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
 }
-# Where the book is built from a hosted repository, its pages link back to it and to Binder.
+# Where the book is built from a hosted repository, its pages link back to it, to Binder and to Colab.
 if os.environ.get("GITHUB_REPOSITORY"):
     html_theme_options |= {
         "repository_url": f"https://github.com/{os.environ['GITHUB_REPOSITORY']}",
         "repository_branch": "main",
         "path_to_docs": "notebooks",
         "use_repository_button": True,
-        "launch_buttons": {"binderhub_url": "https://mybinder.org"},
+        "launch_buttons": {
+            "binderhub_url": "https://mybinder.org",
+            "colab_url": "https://colab.research.google.com",
+            "notebook_interface": "jupyterlab",
+        },
     }
 
 

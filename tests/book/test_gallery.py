@@ -8,10 +8,11 @@ import pytest
 
 from companion.run.claims import Results, Verdict
 from companion.run.figures import FigureStore
-from companion.run.gallery import MOST_BYTES, PAGES, reference
+from companion.run.gallery import MOST_BYTES, PAGES, manifest, reference
 from companion.run.records import DEFAULTS, read_parts, read_verdicts
 from companion.run.verdicts import ClaimBook, write_verdicts
 
+ROOT = Path(__file__).resolve().parents[2]
 YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
 
 
@@ -118,7 +119,7 @@ def test_a_large_table_is_packed_and_judged_from(tmp_path, monkeypatch):
 
 
 def test_committed_chapters_are_pages_whose_links_lead_somewhere():
-    chapters = Path(__file__).resolve().parents[2] / "figures" / "chapters"
+    chapters = ROOT / "figures" / "chapters"
     pages = {f"{chapter}{end}" for chapter in DEFAULTS for end in PAGES}
     assert {page.stem for page in chapters.glob("*.md")} == pages
     linked = set()
@@ -128,3 +129,10 @@ def test_committed_chapters_are_pages_whose_links_lead_somewhere():
         linked |= {(chapters / link).resolve() for link in re.findall(r"\]\(([^):#]+)\)", text)}
     assert all(file.is_file() for file in linked)
     assert set(chapters.iterdir()) <= linked  # no picture that an earlier run has left
+
+
+def test_codecheck_lists_what_is_committed():
+    files = re.compile(r"^  - file: (.+)$", re.MULTILINE)
+    listed = files.findall((ROOT / "codecheck.yml").read_text(encoding="utf-8"))
+    assert listed == files.findall(manifest(ROOT / "figures" / "reference"))
+    assert all((ROOT / file).is_file() for file in listed)

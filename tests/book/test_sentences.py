@@ -74,9 +74,10 @@ def test_words_turn_with_their_numbers(words):
     assert enumerated(["a"]) == "a" and enumerated("abc") == "a, b and c"
 
 
-def test_the_findings_of_the_readme_are_those_of_the_reference():
+def test_the_findings_of_readme_and_paper_are_those_of_the_reference():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert in_readme(readme) == readme
+    paper = (ROOT / "paper.md").read_text(encoding="utf-8")
+    assert in_readme(readme) == readme and in_readme(paper) == paper
     notebooks = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "notebooks").glob("*.ipynb"))
     assert set(re.findall(r'finding\(\\"(\w+)\\"', notebooks)) <= set(FINDINGS)
     assert all(finding(name) in " ".join(readme.split()) for name in FINDINGS)

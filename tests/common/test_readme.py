@@ -62,6 +62,7 @@ def test_pages_run_as_pasted(tmp_path, monkeypatch):
 
 BEYOND = {
     "annotators": "model.score(X, truth) > 0.9",
+    "coming_from": "same and (more_chances.argmax(axis=1) == y[test]).mean() > 0.9",
     "few_labels": "model.n_queries_ < 600 and model.score(digits.X[new], digits.y[new]) > 0.9",
     "inference": "bound == value",
     "losses": "model.dual_gap_ <= 0.01 * model.objective_",

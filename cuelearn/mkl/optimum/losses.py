@@ -30,9 +30,11 @@ follows a Newton step for one output, and for more the best affine combination o
 acceleration: Bertrand and Massias, AISTATS 2021).
 """
 
+from __future__ import annotations
+
 import functools
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba.extending import overload
@@ -43,6 +45,17 @@ from cuelearn.core.formulas import competitor
 from cuelearn.expect import expect
 from cuelearn.kernels.rows import combine_rows, full_dot
 from cuelearn.mkl.optimum.dual import UPDATES, Ascent
+
+
+class Loss(Protocol):
+    """A loss of class scores; its methods are compiled."""
+
+    def value(self, scores: np.ndarray, target: float) -> float: ...
+    def dual(self, row: np.ndarray, target: float, limit: float) -> float: ...
+    def clip(self, row: np.ndarray, target: float, limit: float) -> None: ...
+    def step(
+        self, gradient: np.ndarray, curvature: float, target: float, limit: float, out: np.ndarray
+    ) -> None: ...
 
 
 class Squared(NamedTuple):
@@ -56,7 +69,9 @@ class Squared(NamedTuple):
     2.0
     """
 
-    target = "number"
+    @property
+    def target(self) -> str:
+        return "number"
 
     def value(self, scores, target):
         return 0.5 * (scores[0] - target) ** 2
@@ -84,14 +99,17 @@ class Huber(NamedTuple):
 
     delta: float = 1.0
 
-    target = "number"
+    @property
+    def target(self) -> str:
+        return "number"
 
     def value(self, scores, target):
         distance = abs(scores[0] - target)
         inside = min(distance, self.delta)
         return inside * (distance - 0.5 * inside)
 
-    dual = Squared.dual
+    def dual(self, row, target, limit):
+        return row[0] * target - 0.5 * row[0] ** 2 / limit
 
     def clip(self, row, target, limit):
         row[0] = min(max(row[0], -limit * self.delta), limit * self.delta)
@@ -114,7 +132,9 @@ class EpsilonInsensitive(NamedTuple):
 
     epsilon: float = 0.1
 
-    target = "number"
+    @property
+    def target(self) -> str:
+        return "number"
 
     def value(self, scores, target):
         return max(0.0, abs(scores[0] - target) - self.epsilon)
@@ -167,7 +187,9 @@ class Logistic(NamedTuple):
     1.099
     """
 
-    target = "class"
+    @property
+    def target(self) -> str:
+        return "class"
 
     def value(self, scores, target):
         largest = -math.inf
@@ -239,7 +261,9 @@ class SquaredHinge(NamedTuple):
     2.25
     """
 
-    target = "class"
+    @property
+    def target(self) -> str:
+        return "class"
 
     def value(self, scores, target):
         return max(0.0, 1.0 - competitor(scores, target)[1]) ** 2

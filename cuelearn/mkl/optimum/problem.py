@@ -12,7 +12,10 @@ Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'
 :math:`\lambda`.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,8 +35,10 @@ from cuelearn.kernels.rows import (
     row_blocks,
     sparse_scores,
 )
+from cuelearn.kernels.types import ArrayLike, SampleWeight
 from cuelearn.mkl.optimum.dual import Ascent
 from cuelearn.mkl.optimum.losses import (
+    Loss,
     LossAscent,
     clip_rows,
     compiled_for,
@@ -167,17 +172,17 @@ class MKLProblem:
 
     def __init__(
         self,
-        bank,
-        labels,
-        n_classes,
+        bank: KernelBank,
+        labels: ArrayLike,
+        n_classes: int,
         *,
-        p="auto",
-        C=1.0,
-        alpha=0.0,
-        loss="multiclass",
-        scores=None,
-        sample_weight=None,
-        class_weight=None,
+        p: float | Literal["auto"] = "auto",
+        C: float = 1.0,
+        alpha: float = 0.0,
+        loss: Literal["multiclass", "hinge"] = "multiclass",
+        scores: ArrayLike | None = None,
+        sample_weight: SampleWeight = None,
+        class_weight: Mapping[int, float] | None = None,
     ):
         n = bank.n_samples
         self.bank = bank
@@ -210,26 +215,26 @@ class MKLProblem:
     def _resolve_p(self, p):
         return resolve_p(p, self.n_groups)
 
-    def visits(self, hinge, general):
+    def visits(self, hinge: Callable, general: Callable) -> tuple:
         """The loop to run, of these for the hinge losses and for any, and its first parameters."""
         return (hinge,)
 
-    def score_blocks(self, coef):
+    def score_blocks(self, coef: np.ndarray) -> np.ndarray:
         return coef.T @ self.scores
 
-    def split(self, weights):
+    def split(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights of the kernels, and of the prior scores, (n_classes, K)."""
         n_kernels = self.bank.n_kernels
         n_scores = self.scores.shape[1]
         per_class = weights[n_kernels:].reshape(self.rows, n_scores)
         return weights[:n_kernels], np.broadcast_to(per_class, (self.n_classes, n_scores))
 
-    def join(self, kernel_values, blocks_sq):
+    def join(self, kernel_values: np.ndarray, blocks_sq: np.ndarray) -> np.ndarray:
         """Inverse of `split`, from the squares of the prior scores' blocks."""
         values = blocks_sq if self.rows > 1 else self.factor * blocks_sq.sum(axis=0)
         return np.concatenate([kernel_values, values.ravel()])
 
-    def training_scores(self, coef, weights):
+    def training_scores(self, coef: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """For the primal blocks ``weights[j] * theta^j``."""
         of_kernels, of_scores = self.split(weights)
         scores = self.factor * self._kernel_scores(coef, of_kernels)
@@ -267,38 +272,40 @@ class MKLProblem:
             scores[rows] = combine(chosen.rows(rows), kernel_weights[active])[:, support] @ cast
         return scores
 
-    def block_norms_sq(self, coef):
+    def block_norms_sq(self, coef: np.ndarray) -> np.ndarray:
         """Squared norms of ``theta^j = sum_iy coef[i, y] phi^j(x_i, y)``."""
         return self.join(self.factor * kernel_norms_sq(self.bank, coef), self.score_blocks(coef) ** 2)
 
-    def point(self, coef, weights, norms_sq=None):
+    def point(self, coef: np.ndarray, weights: np.ndarray, norms_sq: np.ndarray | None = None) -> Point:
         """`norms_sq` is of the blocks ``theta^g``."""
         if norms_sq is None:
             norms_sq = self.block_norms_sq(coef)
         return Point(coef, weights, weights * np.sqrt(norms_sq), self.training_scores(coef, weights))
 
-    def primal(self, point):
+    def primal(self, point: Point) -> float:
         """Objective P of a point with scores."""
         return self.regularizer(point.norms) + self.mean_loss(point.scores)
 
-    def mean_loss(self, scores):
+    def mean_loss(self, scores: np.ndarray) -> float:
         return mean_loss(scores, self.labels, self.limits)
 
     @property
-    def mean_loss_at_zero(self):
+    def mean_loss_at_zero(self) -> float:
         return float(np.mean(self.limits))
 
-    def regularizer(self, primal_norms):
+    def regularizer(self, primal_norms: np.ndarray) -> float:
         primal_norms = np.abs(primal_norms)
         value = 0.5 * self.regularization * group_norm(primal_norms, self.p) ** 2
         return value + self.alpha * float(primal_norms.sum())
 
-    def dual_value(self, total, norms):
+    def dual_value(self, total: float, norms: np.ndarray) -> float:
         """D for ``total = sum a / n`` and the norms of theta."""
         excess = np.maximum(0.0, norms - self.alpha)
         return total - group_norm(excess, self.q) ** 2 / (2.0 * self.regularization)
 
-    def dual_bound(self, dual_coef, norms_sq=None):
+    def dual_bound(
+        self, dual_coef: np.ndarray, norms_sq: np.ndarray | None = None
+    ) -> tuple[float, float, np.ndarray]:
         """Largest dual value along the ray of B, the multiple, and B (rows above their limit scaled back)."""
         n = self.bank.n_samples
         own = dual_coef[np.arange(n), self.labels]
@@ -326,16 +333,16 @@ class MKLProblem:
             scale = max((float(minimum.x), limit), key=lambda s: self.dual_value(s * total, s * norms))
         return max(0.0, self.dual_value(scale * total, scale * norms)), scale, dual_coef
 
-    def dual_variables(self, dual_coef):
+    def dual_variables(self, dual_coef: np.ndarray) -> np.ndarray:
         """a of a dual point B: 0 for the label, minus B for the other classes."""
         a = np.maximum(0.0, -dual_coef)
         a[np.arange(len(a)), self.labels] = 0.0
         return a
 
-    def ascent(self, dual_coef, norms_sq=None):
+    def ascent(self, dual_coef: np.ndarray, norms_sq: np.ndarray | None = None) -> Ascent:
         return Ascent(self, dual_coef, norms_sq)
 
-    def primal_weights(self, norms):
+    def primal_weights(self, norms: np.ndarray) -> np.ndarray:
         """Primal group weights for dual block norms (gradient of the conjugate)."""
         weights = np.empty_like(norms)
         link_weights(norms, self.alpha, self.q, weights)
@@ -370,7 +377,9 @@ class LossProblem(MKLProblem):
 
     keeps_scores = False
 
-    def __init__(self, bank, targets, loss, n_outputs=1, **options):
+    def __init__(
+        self, bank: KernelBank, targets: ArrayLike, loss: str | Loss, n_outputs: int = 1, **options: Any
+    ):
         kind = "number"
         limits = {}
         if n_outputs > 1:
@@ -391,7 +400,7 @@ class LossProblem(MKLProblem):
     def ascent(self, dual_coef, norms_sq=None):
         return LossAscent(self, dual_coef, norms_sq)
 
-    def weighted_loss(self, scores, targets, limits):
+    def weighted_loss(self, scores: np.ndarray, targets: np.ndarray, limits: np.ndarray) -> float:
         return compiled_for(self.loss, sum_values)(self.loss, scores, targets, limits) / targets.size
 
     def mean_loss(self, scores):
@@ -438,7 +447,13 @@ def weights_of(class_weight, classes, labels, sample_weight):
     return {"sample_weight": sample_weight, "class_weight": dict(enumerate(known.values()))}
 
 
-def objective(kernels, y, dual_coef, kernel_weights, **options):
+def objective(
+    kernels: KernelBank | np.ndarray,
+    y: ArrayLike,
+    dual_coef: np.ndarray,
+    kernel_weights: np.ndarray,
+    **options: Any,
+) -> float:
     """Objective P of the MKL problem at a given point, thesis equation 4.9, a float.
 
     Parameters
@@ -466,7 +481,15 @@ def objective(kernels, y, dual_coef, kernel_weights, **options):
     return problem.primal(_given_point(problem, dual_coef, kernel_weights))
 
 
-def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, **options):
+def duality_gap(
+    kernels: KernelBank | np.ndarray,
+    y: ArrayLike,
+    dual_point: np.ndarray,
+    *,
+    dual_coef: np.ndarray | None = None,
+    kernel_weights: np.ndarray | None = None,
+    **options: Any,
+) -> Certificate:
     r"""Certified distance from the optimum: objective of a primal point minus the value of a dual point.
 
     Parameters

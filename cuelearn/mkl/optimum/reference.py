@@ -1,19 +1,33 @@
 """A certified reference optimum of the MKL problem by dual ascent alone, and any model in this problem."""
 
+from __future__ import annotations
+
+from typing import Any, Literal
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.formulas import group_norm, kernel_factor, mean_loss, resolve_p
 from cuelearn.core.run import Run
-from cuelearn.core.samples import check_sample_weight, labels_of, labels_within, loss_weights
+from cuelearn.core.samples import InputLike, check_sample_weight, labels_of, labels_within, loss_weights
 from cuelearn.expect import expect, warn_user
 from cuelearn.kernels.rows import quadratic_forms
+from cuelearn.kernels.types import ArrayLike, ClassWeight, SampleWeight
+from cuelearn.mkl.base import KernelModel
 from cuelearn.mkl.optimum.dual import ROUNDS, finish_dual
-from cuelearn.mkl.optimum.problem import Result
+from cuelearn.mkl.optimum.problem import MKLProblem, Result
 
 
-def solve_reference(problem, *, tol=1e-4, max_rounds=ROUNDS, time_limit=None, start=None, verbose=False):
+def solve_reference(
+    problem: MKLProblem,
+    *,
+    tol: float = 1e-4,
+    max_rounds: int = ROUNDS,
+    time_limit: float | None = None,
+    start: np.ndarray | None = None,
+    verbose: bool = False,
+) -> Result:
     """Solve the MKL problem, see `MKLProblem`, to a certified relative gap.
 
     Parameters
@@ -104,8 +118,17 @@ def block_norms(model):
 
 
 def common_objective(
-    model, X, y, *, C=1.0, p="auto", alpha=0.0, sample_weight=None, class_weight=None, **given
-):
+    model: KernelModel,
+    X: InputLike,
+    y: ArrayLike,
+    *,
+    C: float = 1.0,
+    p: float | Literal["auto"] = "auto",
+    alpha: float = 0.0,
+    sample_weight: SampleWeight = None,
+    class_weight: ClassWeight = None,
+    **given: Any,
+) -> float:
     r"""Objective of a fitted model's hyperplanes in one problem, whatever problem the model solved.
 
     .. math:: \frac\lambda2 \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i

@@ -5,8 +5,10 @@ The problem of a class, against the rest and with a bias, is that of `LpMKL` for
 :math:`a^\top y = 0`. For fixed kernel weights *d* libsvm solves it. MC-MKL has one multiclass SVM.
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,6 +19,7 @@ from cuelearn.core.formulas import group_norm, margins, resolve_p
 from cuelearn.core.run import Run
 from cuelearn.expect import warn_user
 from cuelearn.kernels.rows import combined_kernel
+from cuelearn.kernels.types import Callback, ClassWeight
 from cuelearn.mkl.base import CombinedKernel, KernelClassifier
 from cuelearn.mkl.optimum.dual import ascend, optimal_scaling, plain_machine
 from cuelearn.mkl.optimum.problem import MKLProblem, Result, weights_of
@@ -449,7 +452,7 @@ class LpMKL(OneVersusAllMKL):
     (array([1, 1, 1]), True)
     """
 
-    p: float | str = 1.25
+    p: float | Literal["auto"] = 1.25
 
     subproblem = ClosedFormSubproblem
 
@@ -597,11 +600,11 @@ class MCMKL(CombinedKernel, KernelClassifier):
     """
 
     C: float = 10.0
-    class_weight: object = None
+    class_weight: ClassWeight = None
     tol: float = 1e-3
     max_iter: int = 500
     memory: float = 2e9
-    callback: object = None
+    callback: Callback = None
     verbose: bool = False
 
     _parameter_constraints = {"tol": POSITIVE}

@@ -10,8 +10,10 @@ With decision values :math:`f_{m,c}(x)` of kernel *m* for class *c*, and :math:`
 The sample weights :math:`s_i`, default 1, have the sum W.
 """
 
+from __future__ import annotations
+
 from numbers import Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,6 +26,7 @@ from cuelearn.core.formulas import first_best
 from cuelearn.core.run import progress
 from cuelearn.core.samples import loss_weights
 from cuelearn.expect import expect
+from cuelearn.kernels.types import ClassWeight, Folds, RandomState
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.rivals.perclass import check_solved
 from cuelearn.mkl.rivals.single import FOLDS, kernel_alone, stratified_folds
@@ -181,7 +184,7 @@ class MarginProgram:
         return point
 
 
-def solve_lp_beta(outputs, labels, nu, per_class=False):
+def solve_lp_beta(outputs: np.ndarray, labels: np.ndarray, nu: float, per_class: bool = False) -> LPSolution:
     """Solve the linear program of LP-beta, or of LP-B with `per_class`.
 
     Parameters
@@ -317,13 +320,13 @@ class LPBeta(KernelClassifier):
     """
 
     C: float = 10.0
-    class_weight: object = None
-    nu: float | str = "cv"
+    class_weight: ClassWeight = None
+    nu: float | Literal["cv"] = "cv"
     per_class: bool = False
-    folds: object = None
+    folds: Folds = None
     memory: float = 2e9
     n_jobs: int | None = None
-    random_state: object = 0
+    random_state: RandomState = 0
     verbose: bool = False
 
     _parameter_constraints = {
@@ -410,7 +413,7 @@ class LPBeta(KernelClassifier):
         return active.size
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> np.ndarray:  # type: ignore[override]
         """`dual_coefs_` with the samples first."""
         return self.dual_coefs_.transpose(1, 0, 2)
 

@@ -11,6 +11,8 @@ w\|_{2,1}` is :math:`\min_{d \ge 0, \sum_j d_j = 1} \max_t s_t - \sum_j d_j g_{t
 per solved SVM (`CuttingPlanes`, of SILP and MC-MKL).
 """
 
+from __future__ import annotations
+
 import functools
 from numbers import Real
 from typing import NamedTuple
@@ -24,9 +26,10 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.run import Run
-from cuelearn.core.samples import class_weights
+from cuelearn.core.samples import InputLike, class_weights
 from cuelearn.expect import expect, expect_shape, warn_user
 from cuelearn.kernels.rows import quadratic_forms
+from cuelearn.kernels.types import ArrayLike, Callback, ClassWeight, MatrixLike
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.rivals.svm import problem_weights, targets_of
 
@@ -85,7 +88,7 @@ class MeanAUC(NamedTuple):
     skipped: list
 
 
-def mean_auc(scores, targets, skip=()):
+def mean_auc(scores: ArrayLike, targets: MatrixLike, skip: ArrayLike = ()) -> MeanAUC:
     """Area under the precision-recall curve by average precision, mean over classes (NIPS 2010, section 3.4).
 
     Parameters
@@ -213,7 +216,7 @@ class MultiLabelMKL(KernelClassifier):
     """
 
     C: float = 1.0
-    class_weight: object = None
+    class_weight: ClassWeight = None
     memory: float = 2e9
 
     _multi_output = True
@@ -294,7 +297,7 @@ class MultiLabelMKL(KernelClassifier):
             return scores + self.intercept_
         return scores
 
-    def decision_function(self, X):
+    def decision_function(self, X: InputLike) -> np.ndarray:
         """Decision values, (n, n_classes); for two class labels (n,), the second's score minus the first's.
 
         X is as in `fit`, or a CrossBank. scikit-learn's `cross_val_predict` needs a one-column indicator
@@ -305,7 +308,7 @@ class MultiLabelMKL(KernelClassifier):
             return self._class_scores(X)
         return super().decision_function(X)
 
-    def predict(self, X):
+    def predict(self, X: InputLike) -> np.ndarray:
         """Classes with a positive score, coded as y, (n, n_classes); for class labels the best class."""
         check_is_fitted(self)
         if not self.indicator_:
@@ -467,7 +470,7 @@ class PerClassMKL(MultiLabelMKL):
 
     tol: float = 1e-2
     max_iter: int = 200
-    callback: object = None
+    callback: Callback = None
     verbose: bool = False
 
     _parameter_constraints = {"tol": POSITIVE}

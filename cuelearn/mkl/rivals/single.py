@@ -1,5 +1,7 @@
 """SVM in batch and Passive-Aggressive online, on one kernel: the average of all, or the best one."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from cuelearn.compiled import njit
@@ -10,6 +12,7 @@ from cuelearn.core.run import Run
 from cuelearn.core.samples import as_generator, single_samples, warn_if_sorted
 from cuelearn.expect import expect_word
 from cuelearn.kernels.rows import announce_matrix, combined_kernel
+from cuelearn.kernels.types import Folds, RandomState
 from cuelearn.mkl.base import CombinedKernel, KernelClassifier
 from cuelearn.mkl.rivals.perclass import MultiLabelMKL, is_indicator, numbers_of
 from cuelearn.mkl.rivals.svm import one_versus_rest, svms_of
@@ -163,8 +166,8 @@ class BestKernelSVM(AverageKernelSVM):
     ('petal', (2,))
     """
 
-    folds: object = None
-    random_state: object = 0
+    folds: Folds = None
+    random_state: RandomState = 0
 
     _parameter_constraints = {"folds": [list, None]}
 
@@ -262,11 +265,11 @@ class KernelPA(CombinedKernel, KernelClassifier):
 
     kernel: str = "average"
     C: float = 1.0
-    folds: object = None
+    folds: Folds = None
     n_epochs: int = 5
     shuffle: bool = False
     memory: float = 2e9
-    random_state: object = None
+    random_state: RandomState = None
 
     def _train(self, labels, sample_weight):
         warn_if_sorted(self, labels, self.n_epochs)

@@ -1,8 +1,11 @@
 """Binary SVMs on one kernel matrix: with bias (libsvm), or without, warm-started (coordinate ascent)."""
 
+from __future__ import annotations
+
 import contextlib
 import itertools
 import warnings
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +19,7 @@ from cuelearn.expect import expect, expect_instance, warn_user
 from cuelearn.kernels import KernelBank
 from cuelearn.kernels.matrices import warn_indefinite
 from cuelearn.kernels.rows import combined_kernel, quadratic_forms
+from cuelearn.kernels.types import ArrayLike, Index
 from cuelearn.mkl.base import two_columns
 
 # maximum steps of libsvm, fewer for hard problems, which rounding may keep from converging
@@ -286,7 +290,16 @@ class SharedProblem:
     (array([1., 1., 1., 1.]), 1)
     """
 
-    def __init__(self, bank, signs, C, svm_tol=1e-3, max_sweeps=10_000, *, weights=None):
+    def __init__(
+        self,
+        bank: KernelBank,
+        signs: ArrayLike,
+        C: float,
+        svm_tol: float = 1e-3,
+        max_sweeps: int = 10_000,
+        *,
+        weights: np.ndarray | None = None,
+    ):
         expect_instance("bank", bank, KernelBank)
         self.signs = np.ascontiguousarray(signs, dtype=np.float64)
         shape = self.signs.shape
@@ -311,15 +324,15 @@ class SharedProblem:
         self.n_solved = 0
         self.n_missed = 0
         self._weights = None
-        self._kernel = None
+        self._kernel: np.ndarray = None
 
-    def kernel(self, weights):
+    def kernel(self, weights: np.ndarray) -> np.ndarray:
         if self._weights is None or not np.array_equal(weights, self._weights):
             self._kernel = combined_kernel(self.bank, weights, 1.0, out=self._kernel)
             self._weights = weights.copy()
         return self._kernel
 
-    def solve(self, k, weights):
+    def solve(self, k: int, weights: np.ndarray) -> BoxSolution:
         """SVM of class k, from its last solution; a `BoxSolution`."""
         how = {"weights": self.weights[k], "tol": self.svm_tol, "max_sweeps": self.max_sweeps}
         solution = solve_box_svm(self.kernel(weights), self.signs[k], self.C, alpha=self.alphas[k], **how)
@@ -328,12 +341,12 @@ class SharedProblem:
         self.n_missed += solution.gap > self.svm_tol * (solution.value + solution.gap)
         return solution
 
-    def quadratics(self, problems):
+    def quadratics(self, problems: Index) -> np.ndarray:
         """``(alpha o y) K_a (alpha o y)`` of the last solutions, (n_kernels, n_classes)."""
         return quadratic_forms(self.bank, (self.alphas[problems] * self.signs[problems]).T)
 
     @contextlib.contextmanager
-    def uncounted(self, svm_tol=np.inf, solutions=False):
+    def uncounted(self, svm_tol: float = np.inf, solutions: bool = False) -> Iterator[None]:
         """Context of uncounted SVMs, to `svm_tol` or better; may keep their `solutions`."""
         before = self.alphas.copy(), self.n_solved, self.n_missed, self.svm_tol
         self.svm_tol = min(self.svm_tol, svm_tol)

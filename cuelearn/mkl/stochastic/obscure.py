@@ -1,7 +1,10 @@
 """OBSCURE (thesis Algorithm 5, JMLR 1 and 2), and its batch stage alone, Pegasos-MKL (JMLR 5.3)."""
 
+from __future__ import annotations
+
 import math
 from numbers import Integral
+from typing import Any, Literal
 
 from cuelearn.compiled import loop, njit
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
@@ -9,6 +12,7 @@ from cuelearn.core.formulas import group_norm
 from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
+from cuelearn.mkl.optimum.problem import MKLProblem, Result
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, project, refresh_link, shrink
 
 #: Of the parameters of both stages.
@@ -96,8 +100,15 @@ def refuse_alpha(problem):
 
 
 def solve_obscure(
-    problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", name="OBSCURE", **options
-):
+    problem: MKLProblem,
+    *,
+    n_epochs_online: int = 5,
+    n_epochs: int = 50,
+    eta: float | Literal["auto"] = 0.5,
+    radius: str | float = "capped",
+    name: str = "OBSCURE",
+    **options: Any,
+) -> Result:
     r"""Run both stages of OBSCURE on a problem with alpha = 0; a `Result`.
 
     Parameters
@@ -219,17 +230,17 @@ class OBSCURE(BatchMKL):
     _parameter_constraints = CONSTRAINTS
 
     n_epochs_online: int = 5
-    eta: float | str = 0.5
+    eta: float | Literal["auto"] = 0.5
 
     def _solve(self, problem, options):
         options |= {"n_epochs_online": self.n_epochs_online, "n_epochs": self.n_epochs, "eta": self.eta}
         result = solve_obscure(problem, **options)
-        self.radius_ = result.extra["radius"]
-        self.radius_online_ = result.extra["radius_online"]
+        self.radius_: float = result.extra["radius"]
+        self.radius_online_: float = result.extra["radius_online"]
         return result
 
 
-def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
+def solve_pegasos_mkl(problem: MKLProblem, *, n_epochs: int = 50, **options: Any) -> Result:
     """Run Pegasos-MKL, OBSCURE's batch stage from 0 without a norm bound; a `Result`.
 
     `problem` is an `MKLProblem` with alpha = 0; `n_epochs` >= 1; `options` as in `solve_obscure`.

@@ -1,6 +1,9 @@
 """OM-2 (thesis Algorithm 4)."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
@@ -10,6 +13,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, parameters, validated
 from cuelearn.core.query import Query, requested_labels, score_margin
 from cuelearn.core.samples import (
+    InputLike,
     classes_of_stream,
     labels_of,
     labels_within,
@@ -23,9 +27,10 @@ from cuelearn.kernels.features import taken
 from cuelearn.kernels.matrices import check_batch, indefinite_batch, warn_indefinite, zero_blocks
 from cuelearn.kernels.specifications import as_samples, check_first_batch, check_kernels, check_samples
 from cuelearn.kernels.stack import new_kernels
+from cuelearn.kernels.types import ArrayLike, SampleWeight
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.optimum.blocks import BlockProblem
-from cuelearn.mkl.optimum.problem import MKLProblem
+from cuelearn.mkl.optimum.problem import MKLProblem, Result
 from cuelearn.mkl.stochastic.blocks import BlockStream
 from cuelearn.mkl.stochastic.training import Rows, Stream, Training, add_update, predict, refresh_link
 
@@ -102,7 +107,14 @@ def visit_om2_querying(order, start, mistakes, run, limits, queried):
     return order.shape[0]
 
 
-def solve_om2(problem, *, n_epochs=1, until_no_loss=False, query=None, **options):
+def solve_om2(
+    problem: MKLProblem,
+    *,
+    n_epochs: int = 1,
+    until_no_loss: bool = False,
+    query: Query | None = None,
+    **options: Any,
+) -> Result:
     """Run OM-2, see `OM2`; a `Result`.
 
     Parameters
@@ -224,8 +236,8 @@ class OM2(StochasticMKL):
 
     _parameter_constraints = {"n_epochs": [*COUNT, None], "query": [Query, None]}
 
-    n_epochs: object = None
-    query: object = None
+    n_epochs: int | None = None
+    query: Query | None = None
     shuffle: bool = False
 
     _doubted = False  # whether a kernel was indefinite
@@ -238,10 +250,10 @@ class OM2(StochasticMKL):
 
     def _take_run(self, result):
         super()._take_run(result)
-        self.queried_ = result.extra.get("queried", np.ones(self.visits_.size, dtype=np.bool_))
+        self.queried_: np.ndarray = result.extra.get("queried", np.ones(self.visits_.size, dtype=np.bool_))
 
     @property
-    def n_queries_(self):
+    def n_queries_(self) -> int:
         return int(self.queried_.sum())
 
     def _refuse_balanced(self):
@@ -251,7 +263,7 @@ class OM2(StochasticMKL):
             )
 
     @validated
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: InputLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None) -> Self:
         """As in the other methods; `sample_weight` are factors on the updates."""
         if self.query is not None:
             self._refuse_balanced()
@@ -259,11 +271,13 @@ class OM2(StochasticMKL):
         self._doubted = bool(self.bank_.indefinite)
         if not self._is_precomputed() and not self._takes_blocks():
             rows = taken(check_samples(X)[0], self.support_)
-            self.support_vectors_ = self._checked(rows, ensure_min_samples=0)
+            self.support_vectors_: np.ndarray = self._checked(rows, ensure_min_samples=0)
         return self
 
     @validated
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: InputLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: SampleWeight = None
+    ) -> Self:
         """Continue training, also from `fit` or a loaded model, on a batch in the given order; returns self.
 
         Only samples with a coefficient are kept. The first batch fixes ``scale="mean"``: if it is small, pass

@@ -1,6 +1,9 @@
 """Regression on many kernels (JMLR 13, section 6, thesis 4.6: "and even to regression losses")."""
 
+from __future__ import annotations
+
 import functools
+from typing import Literal
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -8,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from cuelearn.core import docs
 from cuelearn.core.estimator import StrOptions, parameters
+from cuelearn.core.samples import InputLike
 from cuelearn.expect import expect
 from cuelearn.mkl import base
 from cuelearn.mkl.base import LOSS, Stochastic
+from cuelearn.mkl.optimum.losses import Loss
 from cuelearn.mkl.optimum.problem import LossProblem
 from cuelearn.mkl.stochastic.obscure import CONSTRAINTS, OBSCURE
 from cuelearn.mkl.stochastic.ufo import UFOMKL
@@ -41,9 +46,9 @@ class MKLRegressor(RegressorMixin, Stochastic):
     """Base of the regressors: y is centred, then a `LossProblem` is solved."""
 
     C: float = 10.0
-    loss: object = "squared"
+    loss: Literal["squared", "huber", "epsilon_insensitive"] | Loss = "squared"
     n_epochs: int = 50
-    tol: object = 0.01
+    tol: float | None = 0.01
     finish: bool = True
 
     _parameter_constraints = {
@@ -70,7 +75,7 @@ class MKLRegressor(RegressorMixin, Stochastic):
         history = result.history.drop(columns="online_error")
         super()._take_run(result._replace(history=history, online_errors=None))
 
-    def predict(self, X):
+    def predict(self, X: InputLike) -> np.ndarray:
         """Predicted numbers, shape (n,).
 
         X has shape (n, n_features), or holds precomputed kernels with the training samples, as in `fit`.
@@ -138,7 +143,7 @@ class OBSCURERegressor(MKLRegressor):
     _parameter_constraints = CONSTRAINTS
 
     n_epochs_online: int = 5
-    eta: float | str = 0.5
+    eta: float | Literal["auto"] = 0.5
 
     _solve = OBSCURE._solve
 

@@ -1,5 +1,9 @@
 """UFO-MKL (thesis Algorithm 7)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from cuelearn.compiled import loop
@@ -8,6 +12,7 @@ from cuelearn.expect import expect
 from cuelearn.mkl.base import BatchMKL, documented
 from cuelearn.mkl.cluster import Cluster, is_collection
 from cuelearn.mkl.optimum.losses import add_response, output_scores, respond
+from cuelearn.mkl.optimum.problem import MKLProblem, Result
 from cuelearn.mkl.stochastic.training import Training, add_update, predict, refresh_link
 
 
@@ -51,7 +56,7 @@ def visit_ufo_loss(order, start, mistakes, run, loss, response):
     return order.shape[0]
 
 
-def solve_ufo(problem, *, n_epochs=50, **options):
+def solve_ufo(problem: MKLProblem, *, n_epochs: int = 50, **options: Any) -> Result:
     """Run UFO-MKL, see `UFOMKL`, for `n_epochs` >= 1 epochs on an `MKLProblem`; a `Result`.
 
     `options` as in `solve_obscure`. With ``sampling="iid"`` a sample's visits may exceed the epochs; they are

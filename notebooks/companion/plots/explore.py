@@ -22,7 +22,8 @@ from cuelearn.expect import require
 
 __all__ = ["Control", "explore", "predict"]
 
-SIZE = (8.0, 3.4)  # inches
+HEIGHT = 3.4  # inches
+WIDTH = 4.0  # of a panel
 PAGE_DPI = 112
 SHOW = "Show the answer"
 STYLE = """
@@ -62,13 +63,15 @@ def explore(draw, controls, *, panels=1, caption="", together=2):
         if control.default not in control.values:
             raise ValueError(f"the default of {name} must be one of its values, got {control.default!r}")
     defaults = {name: control.default for name, control in controls.items()}
-    figure = Figure(figsize=SIZE, dpi=CSS_DPI, layout="none")
+    columns = max(panels, 2)
+    figure = Figure(figsize=(columns * WIDTH, HEIGHT), dpi=CSS_DPI, layout="none")
     FigureCanvasAgg(figure)
 
     def picture(**values):
         figure.clear()
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
-        figure.subplots_adjust(left=0.08, right=0.98, top=0.92, bottom=0.16, wspace=0.25)
+        sides = {"left": 0.16 / columns, "right": 1.0 - 0.04 / columns}
+        figure.subplots_adjust(**sides, top=0.92, bottom=0.16, wspace=0.25)
         target = axes[0] if panels == 1 else axes
         if values != defaults:
             draw(target, **defaults)

@@ -9,6 +9,7 @@ from matplotlib.ticker import ScalarFormatter
 
 from companion.multilabel.claims import at_the_end, largest_falls
 from companion.plots.common import (
+    along,
     curve,
     distinct,
     each_run,
@@ -22,7 +23,7 @@ from companion.plots.common import (
     show_picture,
     where,
 )
-from companion.run.figures import BLUE, GREY, PALETTE, RED, method_style, name_of
+from companion.run.figures import BLACK, BLUE, GREY, PALETTE, RED, method_style, name_of
 
 
 def short(method):
@@ -192,6 +193,16 @@ def weights_and_classes(axes, path, classes, groups, names):
     right.set_xticks(range(len(names)), range(1, len(names) + 1), fontsize=7)
     right.set(xlabel="class", xlim=(-0.6, len(names) - 0.4), ylim=(0.0, 1.0))
     right.legend(fontsize=7)
+
+
+def largest_weight(ax, weights, delta):
+    """For a slider: the largest averaged gamma at every delta; `weights` has those of all classes."""
+    along(ax, [*weights], [each.max() for each in weights.values()], delta, color=RED)
+    equal = 1.0 / len(weights[delta])
+    ax.axhline(equal, color=BLACK, linestyle=":", linewidth=0.8)
+    ax.text(1.0, equal + 0.02, "all equal", ha="right", fontsize=8)
+    ax.set(ylim=(0.0, 1.0), xlabel=r"$\delta$", ylabel=r"largest averaged $\gamma$")
+    ax.set_title(f"largest: {weights[delta].max():.2f}")
 
 
 def keywords_and_things(images, named):

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.patches import Rectangle
 
 from companion.plots.common import (
+    along,
     curve,
     curves,
     distinct,
@@ -117,6 +118,14 @@ def bandit(stream):
         right.set_title(f"{names[best]}, the best: {shares[best]:.0%} of the draws")
 
     return draw
+
+
+def choosing(ax, chosen, eta):
+    """For a slider: of 50 runs those that choose the best kernel, at every eta."""
+    along(ax, [*chosen], [*chosen.values()], eta, color=BLACK)
+    ax.set(xscale="log", ylim=(0, 52), yticks=range(0, 51, 10))
+    ax.set(xlabel=r"$\eta$", ylabel="runs that choose dynamic rbf")
+    ax.set_title(f"{chosen[eta]} of 50 runs")
 
 
 def streams(rows, x, guides=()):

@@ -195,7 +195,7 @@ def reference(root, profile="full", data="bundled"):
 
 
 def write_reference_gallery(root):
-    """Write figures/README.md, and the findings in README.md, from figures/reference."""
+    """Write figures/README.md, and what other pages of the repository take from figures/reference."""
     directory = root / "figures" / "reference"
     if not directory.is_dir():
         raise FileNotFoundError(f"there are no reference results in {directory}: make reference copies them")
@@ -205,14 +205,32 @@ def write_reference_gallery(root):
     seconds = figure_seconds(root)
     if len(seconds):
         atomic_write(directory / "seconds.csv", seconds.to_csv(index=False, lineterminator="\n"))
-    readme = root / "README.md"
-    if readme.is_file():
-        atomic_write(readme, in_readme(readme.read_text(encoding="utf-8")))
+    for page in (root / "README.md", root / "paper.md"):
+        if page.is_file():
+            atomic_write(page, in_readme(page.read_text(encoding="utf-8")))
     chart = root / "notebooks" / "book" / "choose.md"
     if chart.is_file():
         page = between(chart.read_text(encoding="utf-8"), "choices", decision_chart())
         atomic_write(chart, page)
+    check = root / "codecheck.yml"
+    if check.is_file():
+        head, key, _ = check.read_text(encoding="utf-8").partition("\nmanifest:\n")
+        atomic_write(check, head + key + manifest(directory))
     print(f"written: {os.path.relpath(written, root)}")
+
+
+def manifest(directory):
+    """The figures and tables of `directory`, with what each shows, as codecheck.yml lists them."""
+    entries = [("claims.md", "the verdict on every claim, with number and interval")]
+    for item in saved_items(directory):
+        end = ".png" if item["kind"] == "figure" else ".md"
+        shown = title_of(item["chapter"], item["name"], directory) or item["shows"]
+        entries.append((item["name"] + end, f"{item['source']}: {shown}"))
+    lines = [
+        f"  - file: figures/reference/{file}\n    comment: {json.dumps(comment, ensure_ascii=False)}\n"
+        for file, comment in entries
+    ]
+    return "".join(lines)
 
 
 def pages_of(chapter, cells):

@@ -88,6 +88,9 @@ LARGE = 100_000
 UNUSED = ("*.map", "*.ttf", "fa-brands-*", "fa-regular-*", "fontawesome.js", "webpack-macros.html")
 #: What is mended in pages of the theme, MyST-NB and docutils: pattern, HTML.
 MENDED = (
+    (re.compile(r"fab fa-github"), "fas fa-code-branch"),  # of a font that is not kept
+    # the pages of a chapter are of one notebook, which Binder and Colab open
+    (re.compile(r"(/notebooks/\w+?)_(?:results|appendix)\.ipynb"), r"\1.ipynb"),
     # the theme's style sheet and its font have the icons too
     (re.compile(r"<script [^>]*fontawesome\.js[^>]*></script>"), ""),
     # Sphinx links the PNG where a width is given
