@@ -267,9 +267,11 @@ def test_numba_cache_is_keyed_by_the_sources(tmp_path):
     assert numba_cache(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "mine")) == str(tmp_path / "mine")
 
 
-def test_a_release_has_one_version_and_one_date(project):
+def test_a_release_has_one_version_date_and_address(project):
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == citation["preferred-citation"]["version"] == cuelearn.__version__
+    check = yaml.safe_load((ROOT / "codecheck.yml").read_text())
+    assert check["source"] == check["paper"]["reference"] == citation["repository-code"]
     heading = f"\n## {citation['version']} ({citation['date-released']})\n"
     assert heading in (ROOT / "CHANGELOG.md").read_text()
     data = tomllib.loads((ROOT / "data" / "pyproject.toml").read_text())["project"]

@@ -222,7 +222,7 @@ def test_batches_and_maps_are_certified(memory, tmp_path):
 
 
 def test_sparse_features_beyond_the_memory_are_tried_once():
-    counts = sparse.random_array((N, 40), density=0.3, rng=0, format="csr")
+    counts = sparse.csr_array(np.random.default_rng(0).binomial(3, 0.1, (N, 40)).astype(float))
     cues = [("words", FeatureMap(None), slice(None))]
     bank = FeatureBank(cues, counts, memory=1000.0)
     calls = []
