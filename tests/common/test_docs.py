@@ -33,9 +33,11 @@ FILES = sorted(f for module in (cuelearn, companion) for f in Path(module.__file
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     """They import all that they use: a reader has nothing else."""
-    options = {"globs": {}, "optionflags": doctest.NORMALIZE_WHITESPACE}
-    failed, _ = doctest.testmod(importlib.import_module(name), **options)
-    assert failed == 0
+    options = {"globs": {}, "optionflags": doctest.NORMALIZE_WHITESPACE, "raise_on_error": True}
+    try:
+        doctest.testmod(importlib.import_module(name), **options)
+    except doctest.UnexpectedException as error:
+        raise error.exc_info[1] from error
 
 
 @pytest.mark.parametrize("name", PUBLIC)
