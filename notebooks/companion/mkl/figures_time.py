@@ -657,7 +657,7 @@ def _against_p_norm(results):
 
 
 AT_EVERY_P = """
-At its best p the error of OBSCURE is {error[OBSCURE]:.1%}, that of p-norm MKL {error[LpMKL]:.1%}; OBSCURE
+at its best p, the error of OBSCURE is {error[OBSCURE]:.1%}, that of p-norm MKL {error[LpMKL]:.1%}; OBSCURE
 takes {times:.2g} times the CPU seconds."""
 
 
@@ -669,7 +669,7 @@ def every_p_on_pendigits(run):
 
 
 every_p_on_pendigits.facts(_against_p_norm)
-every_p_on_pendigits.title(f"On Pendigits {AT_EVERY_P}")
+every_p_on_pendigits.title(f"On Pendigits, {AT_EVERY_P}")
 every_p_on_pendigits.see("Least errors on Pendigits: {at}.")
 
 
@@ -683,7 +683,7 @@ def every_p_on_objects(run):
 
 
 every_p_on_objects.facts(_against_p_norm)
-every_p_on_objects.title(f"On the objects {AT_EVERY_P}")
+every_p_on_objects.title(f"On the objects, {AT_EVERY_P}")
 every_p_on_objects.see("""
 Least errors on the objects: {at}. The papers' factor of 10 to 100 is a ratio of times, against SHOGUN in
 2012.""")
