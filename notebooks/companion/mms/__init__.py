@@ -71,7 +71,7 @@ TABLE = {
         "beside": (2, 3, 3),  # of them by Pegasos, and with the exact search
     },
     "naming": {  # identities are fewer in the proportion of the items, so that names occur as often
-        "n_items": (300, 600, 3000),
+        "n_items": (300, 450, 3000),
         "n_names": (30, 30, 32),
         "occurrences": ({"I": 4, "II": 2}, {"I": 12, "II": 3}, OCCURRENCES),
         "seeds": (2, 3, 10),

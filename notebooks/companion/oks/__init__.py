@@ -56,7 +56,7 @@ TABLE = {
     "more_leaves": (3, 36, 48),  # on which every kernel is alone, species drawn three or four times
     # splits by thing on which every kernel is alone; the first is drawn, and quick has no other
     "alone": {"keyword": (1, 1, 3), "category": (1, 1, 3), "leaves": (2, 1, 8)},
-    "pairs": {"n_drawings": (30, 85, 130), "n_views": (1, 2, 3), "n_pictures": (90, 600, 1500)},
+    "pairs": {"n_drawings": (30, 85, 130), "n_views": (1, 2, 3), "n_pictures": (90, 400, 1500)},
     "grids": {
         "C": ((1.0, 2.0**5), (2.0**-5, 1.0, 2.0**5), C_GRID),
         "beta": ((0.3, 0.7), (0.1, 0.5, 0.9), BETA_RANGE),

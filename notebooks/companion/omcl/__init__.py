@@ -67,7 +67,7 @@ TABLE = {
         "eta": (ETAS, ETAS[::2], ETAS),
         "width": (FACTORS, FACTORS[1::2], FACTORS),
     },
-    "few labels": {"n_train": (100, 480, 960), "n_test": (100, 500, 1000), "permutations": (2, 3, 30)},
+    "few labels": {"n_train": (100, 360, 960), "n_test": (100, 500, 1000), "permutations": (2, 3, 30)},
     "idol2": {"permutations": (2, 6, 12)},
     "objects": {"n_views": (3, 10, 41), "permutations": (2, 6, 64)},
     "categories": {"n_categories": (5, 12, 30), "n_learn": (6, 20, 30), "permutations": (2, 3, 6)},
