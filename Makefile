@@ -52,7 +52,7 @@ RUN = $(PY) -m companion.run.runner --profile $(PROFILE) --data $(DATA) --jobs $
       $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach f,$(FIGURE),--figure $(f)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
-.PHONY: help env figures test test-long bench book report lab course data lock reference gallery release clean distclean
+.PHONY: help env figures test test-long bench book lab course data lock reference gallery release clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full|reference] [CHAPTER=mkl] [FIGURE=oks-thm-3] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
@@ -85,8 +85,6 @@ bench: $(READY)test ## time the solvers (one thread, warmed up, medians)
 
 book: $(READY)book figures ## the book: executed chapters, verdicts, reference as HTML, in figures/$(PROFILE)/book
 	@$(RUN) --book
-
-report: book ## the same by its old name
 
 # Figures of a copy go to lab/figures. The kernel draws into the notebook, so it must not hear of Agg.
 lab: $(READY)notebooks ## JupyterLab on copies of the notebooks, in lab/, which stay as you leave them; LAB="--no-browser" for options
