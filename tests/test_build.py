@@ -1,5 +1,7 @@
 """pyproject.toml, requirements.lock, environment.yml, Makefile and .ci hold what they promise."""
 
+import hashlib
+import json
 import os
 import re
 import shlex
@@ -276,6 +278,17 @@ def test_a_release_has_one_version_date_and_address(project):
     assert heading in (ROOT / "CHANGELOG.md").read_text()
     data = tomllib.loads((ROOT / "data" / "pyproject.toml").read_text())["project"]
     assert project["optional-dependencies"]["data"] == [f"{data['name']}=={data['version']}"]
+
+
+#: The files of each version of cuelearn-data: an index keeps what it has of a version.
+FILES_OF_DATA = {"0.1.0": "46453428962a33b8"}
+
+
+def test_other_files_of_data_need_a_new_version():
+    registry = json.loads((ROOT / "data" / "datasets.json").read_text())
+    sums = sorted(entry["sha256"] for entry in registry.values() if "spdx" in entry)
+    version = tomllib.loads((ROOT / "data" / "pyproject.toml").read_text())["project"]["version"]
+    assert hashlib.sha256("".join(sums).encode()).hexdigest()[:16] == FILES_OF_DATA[version]
 
 
 def test_a_step_of_a_workflow_is_a_script_or_one_command():
