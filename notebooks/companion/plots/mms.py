@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
+from companion import pictures
 from companion.plots.common import (
     along,
     curve,
@@ -30,7 +31,6 @@ from companion.plots.common import (
 )
 from companion.run.figures import BLUE, GREEN, GREY, PURPLE, RED, band, enumerated, method_style, name_of
 from companion.study import interval
-from cuelearn.datasets import load_emoji
 from cuelearn.mms import CandidateSet, Region, Vocabulary, candidates_from_caption
 
 #: Of the words a, b, c, d of a caption; of those that indicators exclude.
@@ -103,7 +103,7 @@ def read_printed(kept):
 
 
 def is_animal(things):
-    emoji = load_emoji()
+    emoji = pictures.emoji()
     return np.isin(things, emoji.names[np.char.startswith(emoji.subgroup, "animal")])
 
 
@@ -215,7 +215,7 @@ def draw_animals(ax, below, pictured, caption, names, width, most=12):
     regions = [Region("face", box) for box in boxes]
     true = np.array([[vocabulary.name_label.get(name, 0)] for name in pictured])
     item = read_caption(caption, regions, vocabulary, ("name",), true)
-    emoji = load_emoji()
+    emoji = pictures.emoji()
     for m, (name, box) in enumerate(zip(pictured, boxes, strict=True), start=1):
         drawing = np.flatnonzero(emoji.names[emoji.thing] == f"{name} face")[0]
         draw_box(ax, box, emoji.pictures[drawing], f"face {m}")
